@@ -82,8 +82,8 @@ pub(crate) trait Isa: Copy + 'static {
 
     /// Adds a row to an octet; returns the entries that it was added to.
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
-        octet::add(octet, pivot, head, tail)
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
+        octet::add(octet, head, tail)
     }
 
     /// Back substitution of octets of rows whose values are bytes; `out` is as long as `rows`.
@@ -205,28 +205,28 @@ impl Isa for V3 {
     #[inline(always)]
     fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V3, after detection found avx2.
-        unsafe { octet::parities_avx2(octets, stride, band) }
+        unsafe { octet::x86::parities_avx2(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: as above.
-        unsafe { octet::broad_parities_avx2(octets, stride, band) }
+        unsafe { octet::x86::broad_parities_avx2(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::add_avx2(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx2(octet, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_avx2(rows, out) }
+        unsafe { octet::x86::solve_avx2(rows, out) }
     }
 
     v3!();
@@ -241,14 +241,14 @@ impl Isa for V4 {
     #[inline(always)]
     fn parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: only `dispatch` and `QueryFn` name V4, after detection found its features.
-        unsafe { octet::parities_avx512(octets, stride, band) }
+        unsafe { octet::x86::parities_avx512(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn broad_parities(octets: &[u8], stride: usize, band: u64) -> Option<u32> {
         // SAFETY: as above.
-        unsafe { octet::broad_parities_avx512(octets, stride, band) }
+        unsafe { octet::x86::broad_parities_avx512(octets, stride, band) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -286,23 +286,23 @@ impl Isa for V4 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::add_avx512(octet, pivot, head, tail) }
+        unsafe { octet::x86::add_avx512(octet, head, tail) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve(rows: &[[u64; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_avx512(rows, out) }
+        unsafe { octet::x86::solve_avx512(rows, out) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn solve_wide(rows: &[[u128; 8]], out: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { octet::solve_wide_avx512(rows, out) }
+        unsafe { octet::x86::solve_wide_avx512(rows, out) }
     }
 
     v3!();
@@ -328,9 +328,9 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
-    fn add_row<W: Word>(octet: &mut Octet<W>, pivot: u32, head: u8, tail: W) -> u32 {
+    fn add_row<W: Word>(octet: &mut Octet<W>, head: u8, tail: W) -> u32 {
         // SAFETY: as above.
-        unsafe { octet::neon::add(octet, pivot, head, tail) }
+        unsafe { octet::neon::add(octet, head, tail) }
     }
 
     #[inline(always)]

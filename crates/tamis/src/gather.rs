@@ -348,15 +348,16 @@ impl Shards {
         1 << self.bits
     }
 
-    /// The same keys with other negatives.
-    pub fn with_negatives(
-        self,
+    /// The same keys with other negatives. After an error there are none of either.
+    pub fn set_negatives(
+        &mut self,
         negatives: Keys,
         suspects: Option<Sorted<Tagged>>,
         on_conflict: OnConflict,
         stop: Stop<'_>,
-    ) -> Result<Shards, BuildError> {
-        Shards::with_suspects(self.keys, Some(negatives), suspects, on_conflict, stop)
+    ) -> Result<(), BuildError> {
+        *self = Shards::with_suspects(self.keys.take(), Some(negatives), suspects, on_conflict, stop)?;
+        Ok(())
     }
 
     /// Loads the keys of one shard on this thread, sorted and distinct: a slice if everything stayed in memory.

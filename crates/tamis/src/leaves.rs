@@ -281,7 +281,7 @@ leaves! {
 /// A part, ready to be written.
 #[cfg(feature = "build")]
 fn encoded(geometry: &impl Geometry, payload: Bytes) -> Encoded {
-    let mut entry = vec![];
+    let mut entry = Vec::with_capacity(32);
     geometry.encode(&mut entry);
     Encoded { geometry: entry, payload }
 }

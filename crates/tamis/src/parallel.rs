@@ -45,6 +45,9 @@ pub(crate) fn run<J: Send, T: Send>(
     work: impl Fn(J) -> Result<T, BuildError> + Sync,
 ) -> Result<Vec<T>, BuildError> {
     let count = jobs.len();
+    if threads.min(count) <= 1 {
+        return jobs.into_iter().map(work).collect();
+    }
     let queue = Mutex::new(jobs.into_iter().enumerate());
     run_all(count, threads, &|| {
         let (number, job) = lock(&queue).next()?;
@@ -83,6 +86,9 @@ pub(crate) fn in_order<T: Send>(
     work: impl Fn(usize) -> Result<T, BuildError> + Sync,
     mut write: impl FnMut(usize, T) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    if threads.min(count) <= 1 {
+        return (0..count).try_for_each(|job| write(job, work(job)?));
+    }
     let done: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
     ordered(count, threads, &|job| *lock(&done[job]) = Some(work(job)), &mut |job| {
         let lost = || Err(io::Error::other("a worker panicked").into());
@@ -138,12 +144,6 @@ fn ordered(
     write: &mut dyn FnMut(usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let threads = threads.min(count);
-    if threads <= 1 {
-        return (0..count).try_for_each(|job| {
-            work(job);
-            write(job)
-        });
-    }
     // Workers may be this many jobs ahead of the writer: enough not to wait for each other, few enough for memory.
     let ahead = threads + 1;
     let queue = Mutex::new(Queue { next: 0, written: 0, ready: vec![false; count], over: false });

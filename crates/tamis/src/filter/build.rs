@@ -95,7 +95,7 @@ struct Source<'a> {
     keys: Option<Feed<'a, Collector<'a>>>,
     /// Keys that are hashed already.
     digests: Option<Arc<Vec<Digest>>>,
-    excluded_digests: Arc<Vec<Digest>>,
+    excluded_digests: Option<Arc<Vec<Digest>>>,
     excluded: Vec<Feed<'a, Sealed<'a>>>,
     workload: Vec<Feed<'a, Sealed<'a>>>,
 }
@@ -148,11 +148,10 @@ impl<'a> FilterBuilder<'a> {
 
     /// Adds digests that must never match, made by the hasher of the keys: see [`exclude`](Self::exclude).
     pub fn exclude_digests(mut self, digests: impl Into<Arc<Vec<Digest>>>) -> Self {
-        let (now, more) = (&mut self.source.excluded_digests, digests.into());
-        if now.is_empty() {
-            *now = more
-        } else {
-            Arc::make_mut(now).extend(&*more)
+        let more = digests.into();
+        match &mut self.source.excluded_digests {
+            Some(now) => Arc::make_mut(now).extend(&*more),
+            none => *none = Some(more),
         }
         self
     }
@@ -262,7 +261,7 @@ impl<'a> FilterBuilder<'a> {
         let mut sealed = match source.digests {
             Some(digests) => {
                 // They are needed once more to show conflicts.
-                keys = (!excluded_digests.is_empty()).then(|| digests.clone());
+                keys = excluded_digests.is_some().then(|| digests.clone());
                 Sealed::of_digests(digests, options)?
             }
             None => {
@@ -273,7 +272,10 @@ impl<'a> FilterBuilder<'a> {
         };
         source.excluded.into_iter().try_for_each(|feed| feed(&mut sealed))?;
         source.workload.into_iter().try_for_each(|feed| feed(&mut sealed))?;
-        sealed.exclude_digests(&excluded_digests, keys.as_ref().map(|keys| &keys[..]))
+        if let Some(excluded) = excluded_digests {
+            sealed.exclude_digests(&excluded, keys.as_ref().map(|keys| &keys[..]))?;
+        }
+        Ok(sealed)
     }
 }
 

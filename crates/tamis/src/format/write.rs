@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         out.write_all(&marks(header))?;
         let geometries = vec![vec![]; kinds.len()];
         let several = header.shard_bits > 0;
-        let (at, sums) = (FRONT as u64, vec![]);
+        let (at, sums) = (FRONT as u64, Vec::with_capacity(32));
         Ok(Writer { out, header: *header, at, sums, several, geometries, kinds, metadata: &[] })
     }
 
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
 
     /// The list of steps so far, as a directory holds it.
     pub(crate) fn list(&self) -> Vec<u8> {
-        let mut list = vec![];
+        let mut list = Vec::with_capacity(64);
         put_varint(&mut list, self.kinds.len() as u64);
         list.extend_from_slice(self.kinds.as_flattened());
         for geometries in &self.geometries {

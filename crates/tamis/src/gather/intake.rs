@@ -246,6 +246,13 @@ enum Store<R> {
 }
 
 impl<R: Record> Sorted<R> {
+    /// All of them; none are left.
+    pub(super) fn take(&mut self) -> Sorted<R> {
+        let Sorted { store, count, memory, workspace } = self;
+        let store = std::mem::replace(store, Store::Memory(vec![]));
+        Sorted { store, count: std::mem::take(count), memory: *memory, workspace: workspace.clone() }
+    }
+
     /// Records that are in memory already: taken as they are if they ascend, else sorted, where they are if nothing else holds them.
     pub fn shared(records: Arc<Vec<R>>, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
         if !ascend(&records) {

@@ -35,6 +35,14 @@ impl Keys {
         with_records!(Keys, self, keys => keys)
     }
 
+    /// All of them; none are left.
+    pub(super) fn take(&mut self) -> Keys {
+        match self {
+            Keys::Plain(keys) => Keys::Plain(keys.take()),
+            Keys::Tagged(keys) => Keys::Tagged(keys.take()),
+        }
+    }
+
     /// How many records came in, repeated ones included.
     pub(crate) fn count(&self) -> u64 {
         with_records!(Keys, self, keys => keys.count())

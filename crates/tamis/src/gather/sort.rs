@@ -3,7 +3,7 @@
 //! Digests are random bits, so a radix sort from the top needs few passes, each of which moves every record once:
 //!
 //! ```text
-//!   1,000,000 records ──7 bits──▶ 128 buckets of 8,000 ──12 bits──▶ 524,288 buckets of 2 ──▶ insertion sort
+//!   1,000,000 records ──7 bits──▶ 128 buckets of 8,000 ──13 bits──▶ 1,048,576 buckets of 1 ──▶ insertion sort
 //!                       in place                        by a copy in cache
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! goes to the next free slot of its bucket, and the record from there comes to `i`. `i` moves on at once instead of following
 //! the record (American flag sort follows it), so that cache misses overlap; what is left is met in the next round [Ska]. Every
 //! step brings one record home: n steps for a pass. A bucket that fits in the cache is copied and read in order: no rounds, no
-//! branch to mispredict. Insertion sort runs over the whole bucket at the end, as buckets of two cost more to set up than to sort.
+//! branch to mispredict. Insertion sort runs over the whole bucket at the end, as buckets of one or two cost more to set up than to sort.
 //!
 //! With several threads the first pass is shared as in [PARADIS]: every bucket is cut into one stripe per thread, and a thread
 //! moves records between its own stripes only. A record whose stripe is full stays. Of random records few stay (the square root
@@ -39,8 +39,8 @@ const DEPTH: u32 = 4;
 const MAX_CACHED_RECORDS: usize = 1 << 14;
 /// Passes in place aim at buckets of this size, so that few exceed `MAX_CACHED_RECORDS`.
 const BUCKET: usize = MAX_CACHED_RECORDS / 2;
-/// The last pass aims at buckets of this size.
-const LEAF: usize = 2;
+/// The last pass aims at buckets of this size, or what the widest digit reaches: the fewer share one, the fewer branches are mispredicted.
+const LEAF: usize = 1;
 /// So many records are left to the insertion sort.
 const MAX_INSERTION_SORT: usize = 32;
 /// Fewer records are not worth a second thread.
@@ -74,6 +74,13 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
         records.truncate(kept);
         return Ok(());
     }
+    sort_large(records, top, threads, stop)
+}
+
+/// The same for records above whose bit `top` all agree, and which are too many for a copy in cache. Apart from it: to have room for its tables
+/// on the stack takes longer than to sort a hundred records.
+#[inline(never)]
+fn sort_large<R: Record>(records: &mut Vec<R>, top: u32, threads: usize, stop: Stop<'_>) -> Result<(), BuildError> {
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = match threads {
         1 => split(records, digit, stop)?,
@@ -180,7 +187,7 @@ fn sort<R: Record>(
         return Ok(());
     }
     if records.len() <= MAX_CACHED_RECORDS {
-        let digit = Digit::below(top, records.len(), LEAF);
+        let digit = Digit::below(top, records.len().min(BUCKETS / 2 * LEAF), LEAF);
         let crowded = scatter(records, digit, scratch);
         for bucket in crowded {
             sort(&mut records[bucket], digit.shift, depth - 1, scratch, stop)?;
@@ -263,6 +270,7 @@ fn distinct<R: Record>(records: &mut [R]) -> usize {
 }
 
 /// Brings every record into its bucket.
+#[inline(never)]
 fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<Bounds, BuildError> {
     let bounds = bounds(&count(records, digit, stop)?);
     let mut heads = [0; BUCKETS];

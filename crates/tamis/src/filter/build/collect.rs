@@ -34,8 +34,8 @@ pub struct Collector<'a> {
     total: Option<u64>,
     workspace: Arc<Workspace>,
     keys: KeyIntake,
-    negatives: Option<Negatives>,
-    expected: Option<Counter>,
+    negatives: Option<Box<Negatives>>,
+    expected: Option<Box<Counter>>,
     count: u64,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Collector<'a> {
                 // From now on there are two sides to share the memory.
                 let half = self.workspace.memory / 2;
                 self.keys.share(half, &|| options.common.stop())?;
-                none.insert(Negatives::new(&self.workspace, half, true))
+                none.insert(Box::new(Negatives::new(&self.workspace, half, true)))
             }
         };
         negatives.push(key.digest(&options.common.hasher), options)?;
@@ -307,8 +307,8 @@ pub struct Sealed<'a> {
     workspace: Arc<Workspace>,
     /// The keys alone.
     shards: Shards,
-    negatives: Option<Negatives>,
-    expected: Option<Counter>,
+    negatives: Option<Box<Negatives>>,
+    expected: Option<Box<Counter>>,
     sieve: Sieve,
     /// Negatives that were not yet looked at: a sieve is queried for many at a time.
     batch: Vec<Digest>,
@@ -321,9 +321,17 @@ impl fmt::Debug for Sealed<'_> {
 }
 
 impl<'a> Sealed<'a> {
-    fn new(shards: Shards, negatives: Option<Negatives>, workspace: Arc<Workspace>, options: Options<'a>) -> Self {
-        let (sieve, batch) = (Sieve::new(), Vec::with_capacity(ROUND));
-        Sealed { options, total: None, workspace, shards, negatives, expected: None, sieve, batch }
+    fn new(shards: Shards, negatives: Option<Box<Negatives>>, workspace: Arc<Workspace>, options: Options<'a>) -> Self {
+        Sealed {
+            options,
+            total: None,
+            workspace,
+            shards,
+            negatives,
+            expected: None,
+            sieve: Sieve::new(),
+            batch: vec![],
+        }
     }
 
     /// Keys that are hashed already.
@@ -336,13 +344,13 @@ impl<'a> Sealed<'a> {
     }
 
     /// Excluded keys that are hashed already. `keys` shows where conflicts are, if the keys were hashed too.
-    pub(super) fn exclude_digests(mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<Self, Error> {
+    pub(super) fn exclude_digests(&mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<(), Error> {
         let hasher = self.options.common.hasher;
         for digests in excluded.chunks(ROUND) {
             self.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
             self.sieve_batch()?;
         }
-        let Some(keys) = keys.filter(|_| self.expected.is_none()) else { return Ok(self) };
+        let Some(keys) = keys.filter(|_| self.expected.is_none()) else { return Ok(()) };
         match self.finish_excluded() {
             // The digests are at hand: where they stand is easily found.
             Err(Error::Build(BuildError::Conflict { count, .. })) => {
@@ -363,7 +371,7 @@ impl<'a> Sealed<'a> {
         let shards = Shards::new(Keys::Plain(keys), None, OnConflict::Error, &|| options.common.stop())?;
         let tagged = matches!(options.goal, Goal::ExcludedFpr(_));
         let listed = Negatives { counted: Some(negatives), ..Negatives::new(workspace, memory, tagged) };
-        Ok(Sealed::new(shards, Some(listed), workspace.clone(), options))
+        Ok(Sealed::new(shards, Some(Box::new(listed)), workspace.clone(), options))
     }
 
     pub(super) fn is_crowded(&self) -> Result<bool, BuildError> {
@@ -371,9 +379,9 @@ impl<'a> Sealed<'a> {
     }
 
     /// No more negatives: all that a build needs.
-    pub(super) fn into_parts(self) -> Result<(Shards, Sieve), Error> {
-        let Sealed { shards, sieve, .. } = self.finish_excluded()?;
-        Ok((shards, sieve))
+    pub(super) fn into_parts(mut self) -> Result<(Shards, Sieve), Error> {
+        self.finish_excluded()?;
+        Ok((self.shards, self.sieve))
     }
 
     /// Adds a key that must never match.
@@ -417,7 +425,7 @@ impl<'a> Sealed<'a> {
         }
         let negatives = match negatives {
             Some(negatives) => negatives,
-            none => none.insert(Negatives::beside(shards, workspace, options)?),
+            none => none.insert(Box::new(Negatives::beside(shards, workspace, options)?)),
         };
         let count = negatives.count;
         if sieve.refresh(shards, || negatives.distinct(shards, options), count, options)? {
@@ -451,16 +459,16 @@ impl<'a> Sealed<'a> {
     }
 
     /// No more negatives: finds the conflicts.
-    fn finish_excluded(mut self) -> Result<Self, Error> {
+    fn finish_excluded(&mut self) -> Result<(), Error> {
         self.sieve_batch()?;
-        let Some(mut listed) = self.negatives.take() else { return Ok(self) };
+        let Some(mut listed) = self.negatives.take() else { return Ok(()) };
         let Sealed { options, shards, sieve, .. } = self;
         options.common.report(Progress::Excluded { keys: listed.count, total: Some(listed.count) });
         let stop = || options.common.stop();
-        let about = listed.distinct(&shards, &options)?;
+        let about = listed.distinct(shards, options)?;
         let suspects = listed.suspects.take().map(|suspects| suspects.finish(&stop)).transpose()?;
         let negatives = listed.intake.finish(&stop)?;
-        let mut shards = shards.with_negatives(negatives, suspects, options.on_conflict, &stop)?;
+        shards.set_negatives(negatives, suspects, options.on_conflict, &stop)?;
         shards.approx_negatives = about;
         if let Some(excluded) = listed.excluded {
             shards.expected = about.saturating_sub(excluded);
@@ -475,13 +483,13 @@ impl<'a> Sealed<'a> {
             stats.duplicate_negatives = listed.count.saturating_sub(shards.approx_negatives);
             stats.negative_weight = listed.count;
         }
-        Ok(Sealed { options, shards, sieve, negatives: None, ..self })
+        Ok(())
     }
 
     /// Counts the expected queries, plans for them, and makes those that the filter covers its negatives.
-    fn plan_workload(mut self) -> Result<(Self, Option<WorkloadPlan>), Error> {
+    fn plan_workload(&mut self) -> Result<Option<WorkloadPlan>, Error> {
         self.sieve_batch()?;
-        let Some(counter) = self.expected.take() else { return Ok((self, None)) };
+        let Some(counter) = self.expected.take() else { return Ok(None) };
         if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
             return Err(BuildError::WorkloadDrop.into());
         }
@@ -494,9 +502,9 @@ impl<'a> Sealed<'a> {
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
             // Only keys are expected: the goal for unlisted keys holds for all others.
             self.options.goal = goal_with_max_fpr(self.options.goal, self.options.cap)?;
-            return Ok((self, None));
+            return Ok(None);
         };
-        let Sealed { options, workspace, shards, negatives, .. } = &mut self;
+        let Sealed { options, workspace, shards, negatives, .. } = self;
         let excluded = match negatives {
             Some(negatives) => negatives.distinct(shards, options)?,
             None => 0,
@@ -504,14 +512,14 @@ impl<'a> Sealed<'a> {
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
         let mut listed = match negatives.take() {
             Some(listed) => listed,
-            None => Negatives::new(workspace, workspace.memory / 2, true),
+            None => Box::new(Negatives::new(workspace, workspace.memory / 2, true)),
         };
         listed.intake = listed.intake.with_weights(&|| options.common.stop())?;
         let negatives = negatives.insert(listed);
         workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.common.stop()))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
-        Ok((self, Some(WorkloadPlan { workload, comparison, design })))
+        Ok(Some(WorkloadPlan { workload, comparison, design }))
     }
 
     /// Returns all designs, and which of them [`finish`](Sealed::finish) would build: see [`FilterBuilder::plan`](super::FilterBuilder::plan).
@@ -519,12 +527,12 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::plan`](super::FilterBuilder::plan).
-    pub fn plan(self) -> Result<Comparison, Error> {
-        let (sealed, planned) = self.plan_workload()?;
-        if let Some(planned) = planned {
+    pub fn plan(mut self) -> Result<Comparison, Error> {
+        if let Some(planned) = self.plan_workload()? {
             return Ok(planned.comparison);
         }
-        let Sealed { options, shards, .. } = sealed.finish_excluded()?;
+        self.finish_excluded()?;
+        let Sealed { options, shards, .. } = self;
         options.check_excluded(shards.stats.keys, shards.known())?;
         Ok(compare(&options.request(shards.stats.keys, shards.approx_negatives), None)?.0)
     }
@@ -534,10 +542,10 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
-    pub fn finish(self) -> Result<Filter, Error> {
-        let (sealed, planned) = self.plan_workload()?;
-        let secret = sealed.options.common.needed_secret();
-        let (bytes, _) = to_memory(|out| sealed.write(planned.map(|planned| planned.design.plan), out))?;
+    pub fn finish(mut self) -> Result<Filter, Error> {
+        let planned = self.plan_workload()?;
+        let secret = self.options.common.needed_secret();
+        let (bytes, _) = to_memory(|out| self.write(planned.map(|planned| planned.design.plan), out))?;
         Ok(Filter::opened(bytes, secret)?)
     }
 
@@ -546,11 +554,11 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
-    pub fn finish_with_report(self) -> Result<(Filter, Report), Error> {
-        let (sealed, planned) = self.plan_workload()?;
+    pub fn finish_with_report(mut self) -> Result<(Filter, Report), Error> {
+        let planned = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let secret = sealed.options.common.needed_secret();
-        let (bytes, mut report) = to_memory(|out| sealed.write(plan, out))?;
+        let secret = self.options.common.needed_secret();
+        let (bytes, mut report) = to_memory(|out| self.write(plan, out))?;
         let filter = Filter::opened(bytes, secret)?;
         report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, filter.len(), Some(&filter)));
         Ok((filter, report))
@@ -561,13 +569,13 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Report, Error> {
+    pub fn finish_to(mut self, path: impl AsRef<Path>) -> Result<Report, Error> {
         let path = path.as_ref();
-        let (sealed, planned) = self.plan_workload()?;
+        let planned = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let common = &sealed.options.common;
+        let common = &self.options.common;
         let (secret, inside) = (common.needed_secret(), common.writes_secret());
-        let mut report = to_file(path, inside, |out| sealed.write(plan, out))?;
+        let mut report = to_file(path, inside, |out| self.write(plan, out))?;
         if let Some(planned) = planned {
             // A pipe does not know its length.
             let read = || open_file(path, arena::read(path), |bytes| Filter::opened(bytes, secret));
@@ -582,28 +590,28 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
-    pub fn finish_into(self, out: impl Write) -> Result<Report, Error> {
-        let (sealed, planned) = self.plan_workload()?;
+    pub fn finish_into(mut self, out: impl Write) -> Result<Report, Error> {
+        let planned = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let mut report = to_writer(out, |out| sealed.write(plan, out))?;
+        let mut report = to_writer(out, |out| self.write(plan, out))?;
         report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, report.stats.keys, None));
         Ok(report)
     }
 
-    fn write(self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
-        let Sealed { options, mut shards, mut sieve, .. } = self.finish_excluded()?;
-        write(&mut shards, &mut sieve, plan, &options, out)
+    fn write(&mut self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
+        self.finish_excluded()?;
+        write(&mut self.shards, &mut self.sieve, plan, &self.options, out)
     }
 }
 
 fn take_expected(
-    counter: &mut Option<Counter>,
+    counter: &mut Option<Box<Counter>>,
     digest: Digest,
     weight: f64,
     options: &Options<'_>,
 ) -> Result<(), BuildError> {
     let units = units(weight)?;
-    let counter = counter.get_or_insert_with(|| Counter::new(options.common.limits.memory / 2));
+    let counter = counter.get_or_insert_with(|| Box::new(Counter::new(options.common.limits.memory / 2)));
     if units > 0 {
         counter.push(digest, units)?;
     }

@@ -40,7 +40,7 @@ fn without(options: &Options) -> bool {
 
 /// Rejects negatives that stage one will reject.
 pub(super) struct Sieve {
-    filter: Option<(Structure, Filter)>,
+    filter: Option<Box<(Structure, Filter)>>,
     /// When to look next, in negatives.
     next: u64,
 }
@@ -57,7 +57,7 @@ impl Sieve {
 
     /// The filter, if it is the leaf that a plan begins with.
     pub(super) fn first(&self, plan: &Plan) -> Option<&Filter> {
-        let (structure, filter) = self.filter.as_ref()?;
+        let (structure, filter) = &**self.filter.as_ref()?;
         plan.steps.first().filter(|step| step.structure == *structure).map(|_| filter)
     }
 
@@ -98,7 +98,7 @@ impl Sieve {
         options: &Options,
     ) -> Result<bool, Error> {
         let fits = structure.bits(request.keys, 0) / 8.0 < options.common.limits.memory as f64 / 4.0;
-        if !fits || self.filter.as_ref().is_some_and(|(built, _)| *built == structure) {
+        if !fits || self.filter.as_ref().is_some_and(|built| built.0 == structure) {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Positive, structure }]);
@@ -107,7 +107,7 @@ impl Sieve {
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
         write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;
-        self.filter = Some((structure, Filter::open_unverified(arena.finish())?));
+        self.filter = Some(Box::new((structure, Filter::open_unverified(arena.finish())?)));
         Ok(true)
     }
 
@@ -125,7 +125,7 @@ impl Sieve {
                 planned.steps.first().filter(|step| step.role == Role::Positive && step.structure.nested().is_some());
             let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
             self.widen(shards, &request, first.structure, options)?;
-            let Some((structure, _)) = &self.filter else { return Ok((request, planned)) };
+            let Some((structure, _)) = self.filter.as_deref() else { return Ok((request, planned)) };
             let (rate, mut left) = (structure.rate_at(1), 0);
             shards.listed_negatives(&|| options.common.stop(), |digests, passing| {
                 self.ask(digests, passing);
@@ -146,7 +146,7 @@ impl Sieve {
 
     /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.
     pub(super) fn ask(&self, negatives: &[Digest], passing: &mut [bool]) {
-        if let Some((_, filter)) = &self.filter {
+        if let Some((_, filter)) = self.filter.as_deref() {
             filter.contains_digests(negatives, passing);
         }
     }

@@ -353,7 +353,7 @@ fn solve_strips<T: Tail, S: Source>(
     source: S,
     strips: &[(Range<u64>, Range<usize>)],
 ) -> Solved {
-    let mut lanes: Vec<Lane<T>> = (0..strips.len().min(2)).map(|_| Lane::new()).collect();
+    let mut lanes = [Lane::<T>::new(), Lane::new()];
     let mut words = vec![];
     let mut solved = Solved { octets: vec![], thresholds: vec![], bumped: vec![], failed: false };
     for pair in strips.chunks(2) {

@@ -46,7 +46,7 @@ pub(crate) const VERSION: u16 = 1;
 /// The first byte is not text, the last two break when line ends are translated.
 const MAGIC: [u8; 8] = *b"\x89tamis\r\n";
 const CLOSING: [u8; 4] = *b"sieV";
-const FRONT: usize = 16;
+pub(crate) const FRONT: usize = 16;
 const FOOTER: usize = 32;
 /// More shards than any builder makes (2^32 keys have 4,096).
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
@@ -538,7 +538,8 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
     let mut sums = tail.sums()?;
     let mut end = FRONT;
     while let Some((start, len, sums)) = sums.next()? {
-        let (start, next) = (start as usize, (start + len) as usize);
+        // A unit beyond the file may have no place in an address: not on 32 bits.
+        let (Ok(start), Ok(next)) = (usize::try_from(start), usize::try_from(start + len)) else { return Err(damaged) };
         let Some(unit) = payload.get(start..next) else { return Err(damaged) };
         if payload[end..start].iter().any(|&byte| byte != 0) || !has_sums(unit, sums) {
             return Err(damaged);

@@ -18,7 +18,7 @@ use super::open::decode_steps;
 use super::steps::{Step, Steps};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{Budget, Form, Header, Source, Tail, has_sums, unit_len};
+use crate::format::{Budget, FRONT, Form, Header, Source, Tail, has_sums, unit, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Filter whose bytes are in a store: it says which ranges of the file it needs, and answers from those it was supplied with.
@@ -98,20 +98,21 @@ impl Remote {
         let (mut shards, mut all) = (from.room(1 << header.shard_bits)?, vec![]);
         let mut sums = tail.sums()?;
         let wrong = || FormatError::invalid("directory: its shards are not those of its sums");
+        let mut end = FRONT as u64;
         for shard in 0..1usize << header.shard_bits {
             let len = unit_len(steps.iter().map(|step| step.leaf.payload_len(shard))).ok_or_else(wrong)?;
-            let start = all.len();
-            let (place, sums) = match len {
-                0 => (0, &[][..]),
-                _ => match sums.next()? {
-                    Some((place, found, sums)) if found == len => (place, sums),
+            // A shard without payload has no sums, and lies where the next one may start: starts ascend.
+            let start = unit(end, len, header.shard_bits > 0);
+            let from = all.len();
+            if len > 0 {
+                match sums.next()? {
+                    Some((place, found, sums)) if (place, found) == (start, len) => all.extend_from_slice(sums),
                     _ => return Err(wrong()),
-                },
-            };
-            all.extend_from_slice(sums);
-            shards.push(Shard { start: place, len, sums: start..all.len(), steps: None });
+                }
+            }
+            end = start + len;
+            shards.push(Shard { start, len, sums: from..all.len(), steps: None });
         }
-        let end = shards.iter().rev().find(|shard| shard.len > 0).map_or(16, |shard| shard.start + shard.len);
         if sums.next()?.is_some() || end.checked_add(tail.len() as u64) != Some(len) {
             return Err(FormatError::invalid(format!(
                 "the file has {len} bytes; expected {}",
@@ -216,15 +217,13 @@ impl Remote {
         if needed != found {
             return Err(FormatError::Truncated { what: "the range", needed, found });
         }
-        let first = self.shards.partition_point(|shard| shard.len == 0 || shard.start < range.start);
-        let inside =
-            |shard: &Shard| shard.len > 0 && shard.start >= range.start && shard.start + shard.len <= range.end;
+        let first = self.shards.partition_point(|shard| shard.start < range.start);
         let mut taken = vec![];
         for (number, shard) in self.shards.iter().enumerate().skip(first) {
-            if shard.len > 0 && shard.start >= range.end {
+            if shard.start >= range.end {
                 break;
             }
-            if !inside(shard) || shard.steps.is_some() {
+            if shard.len == 0 || shard.start + shard.len > range.end || shard.steps.is_some() {
                 continue;
             }
             let at = (shard.start - range.start) as usize;

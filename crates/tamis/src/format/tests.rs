@@ -79,6 +79,12 @@ fn units_lie_where_the_page_says() {
     assert_eq!(starts(&one, &[&[&[1; 5], &long, &[3]]]), [64, 128, 128 + 65_539]);
     assert_eq!(starts(&two, &[&[&[1; 5], &[2; 6], &[]], &[&[1; 5], &[], &[3; 70]]]), [64, 69, 75, 128, 133, 133]);
     assert_eq!(starts(&two, &[&[&[], &[], &[]], &[&[7], &[], &[]]]), [16, 16, 16, 64, 65, 65]);
+    // Long means 64 KB, and not a byte less: for a part of a unit, and for a unit.
+    let (block, less) = (vec![1; BLOCK as usize], vec![1; BLOCK as usize - 1]);
+    assert_eq!(starts(&one, &[&[&block, &[], &[]]]), [64, 64 + 65_536, 64 + 65_536]);
+    assert_eq!(starts(&one, &[&[&less, &[], &[]]]), [16, 16 + 65_535, 16 + 65_535]);
+    assert_eq!(starts(&one, &[&[&[1; 5], &block, &[]]]), [64, 128, 128 + 65_536]);
+    assert_eq!(starts(&one, &[&[&[1; 5], &less, &[]]]), [64, 69, 69 + 65_535]);
 }
 
 /// Every byte of the payloads and of the gaps between them is covered.
@@ -115,6 +121,60 @@ fn a_tail_is_enough_to_open() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// A file that does not end as files do is cut short: more is needed than there is.
+#[test]
+fn an_end_that_is_missing_is_needed() {
+    let mut cut = file(&header(), &[&[&[1; 500], &[2; 6], &[]]]);
+    cut.pop();
+    let found = cut.len() as u64;
+    assert_eq!(Tail::of(&cut).err(), Some(FormatError::Truncated { what: "the footer", needed: found + 1, found }));
+}
+
+/// Numbers come back, and have one form each: the shortest.
+#[test]
+fn numbers_have_one_form() {
+    let number = |bytes: &[u8]| Reader::new(bytes, "number").varint();
+    for value in (0..64).flat_map(|bits| [1u64 << bits, (1 << bits) - 1]).chain([u64::MAX, u64::MAX - 1]) {
+        let mut bytes = vec![];
+        put_varint(&mut bytes, value);
+        assert_eq!(bytes.len() as u32, (64 - value.leading_zeros()).div_ceil(7).max(1), "{value}");
+        assert_eq!(number(&bytes), Ok(value));
+        assert!(matches!(number(&bytes[..bytes.len() - 1]), Err(FormatError::Truncated { .. })), "{value}");
+        if bytes.len() < 10 {
+            *bytes.last_mut().unwrap() |= 0x80;
+            bytes.push(0);
+            assert!(matches!(number(&bytes), Err(FormatError::Invalid { .. })), "{value} with a zero behind it");
+        }
+    }
+    // More than 64 bits: in the tenth byte, and in an eleventh.
+    for end in [&[2][..], &[0x7f], &[0x81, 0], &[0x80, 1]] {
+        assert!(matches!(number(&[&[0xff; 9], end].concat()), Err(FormatError::Invalid { .. })), "{end:?}");
+    }
+}
+
+/// On 32 bits a unit of 4 GB would wrap around to the start of the file.
+#[test]
+fn sums_beyond_the_file_are_damage() {
+    let sound = file(&header(), &[&[&[1; 500], &[2; 6], &[]]]);
+    for len in [507u64, 1 << 32, (1 << 32) + 506] {
+        let (mut sums, mut sections) = (vec![], vec![]);
+        put_varint(&mut sums, 2 * len);
+        sums.resize(sums.len() + 8 * len.div_ceil(BLOCK) as usize, 0);
+        for (number, bytes) in [(1, &header().encode()), (2, &sums), (3, &vec![])] {
+            put_varint(&mut sections, number);
+            put_varint(&mut sections, bytes.len() as u64);
+            sections.extend_from_slice(bytes);
+        }
+        let mut bytes = sound[..FRONT + 506].to_vec();
+        sections.extend_from_slice(&(sections.len() as u32).to_le_bytes());
+        sections.extend_from_slice(&sound[8..FRONT]);
+        bytes.extend_from_slice(&sections);
+        bytes.extend_from_slice(&xxh3_128(&sections).to_le_bytes());
+        bytes.extend_from_slice(&CLOSING);
+        assert_eq!(verify(&bytes), Err(FormatError::Checksum { part: "payload" }), "{len}");
     }
 }
 

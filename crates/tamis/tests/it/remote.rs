@@ -7,8 +7,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use tamis::{Digest, Error, Fetch, Filter, FormatError, Kind, Layout, Remote};
 
-use super::integers;
 use super::repair::Parts;
+use super::{integers, mix};
 
 /// What a store was asked for.
 type Reads = Rc<RefCell<Vec<Range<u64>>>>;
@@ -199,6 +199,23 @@ fn tails_and_forms_are_checked() {
     // The wrong key type is an error, not "no".
     let (len, fetch, _) = store(filter.as_bytes());
     assert!(matches!(Fetch::open(len, fetch).unwrap().contains("text"), Err(Error::Query(_))));
+}
+
+/// Shards without payload lie between others: ranges before and after them are found all the same.
+#[test]
+fn shards_without_keys_are_skipped() {
+    for used in [[0u64, 3], [5, 6], [1, 7], [7, 7], [0, 0]] {
+        // Digests of an eighth or two of their range.
+        let digest =
+            |key: u64| Digest::from_bits(u128::from(used[key as usize % 2]) << 125 | u128::from(mix(key)) << 40);
+        let digests: Vec<Digest> = (0..7000).map(digest).collect();
+        let build = tamis::build_digests(digests.clone(), tamis::Hasher::foreign(7), tamis::KeyType::Digest);
+        let filter = build.fpr(0.01).shard_bytes(4096).finish().unwrap();
+        let (len, fetch, _) = store(filter.as_bytes());
+        let mut remote = Fetch::open(len, fetch).unwrap();
+        println!("{used:?}: {} shards, {:?}", filter.shards(), filter.hasher());
+        assert!(remote.contains_many(&digests).unwrap().iter().all(|&yes| yes), "{used:?}");
+    }
 }
 
 /// Sums that hold over a payload that no builder made: some answer, the same as that of the whole file.

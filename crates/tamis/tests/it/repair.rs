@@ -50,6 +50,11 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Appends the sum of every block of a unit.
+fn put_sums(sums: &mut Vec<u8>, unit: &[u8]) {
+    unit.chunks(1 << 16).for_each(|block| sums.extend_from_slice(&xxh3_64(block).to_le_bytes()));
+}
+
 impl Parts {
     /// Parts of a file of one shard that starts at its front.
     pub(crate) fn new(head: &[u8], payload: &[u8], directory: &[u8]) -> Parts {
@@ -80,19 +85,34 @@ impl Parts {
         Some(parts)
     }
 
-    /// The sums of the payload: as they were if it is what it was, otherwise those of one unit.
+    /// The sums of the payload: of the units that it had if they still fit it, otherwise of one.
     fn sums(&self) -> Vec<u8> {
         if let Some((sums, payload)) = &self.sums
-            && *payload == self.payload
+            && payload.len() == self.payload.len()
         {
-            return sums.clone();
+            return if *payload == self.payload { sums.clone() } else { self.sums_of_units(sums).unwrap_or_default() };
         }
         let mut sums = vec![];
         if !self.payload.is_empty() {
             put_varint(&mut sums, 2 * self.payload.len() as u64);
-            self.payload.chunks(1 << 16).for_each(|block| sums.extend_from_slice(&xxh3_64(block).to_le_bytes()));
+            put_sums(&mut sums, &self.payload);
         }
         sums
+    }
+
+    /// The sums of the same units of another payload.
+    fn sums_of_units(&self, mut old: &[u8]) -> Option<Vec<u8>> {
+        let (mut sums, mut end) = (vec![], FRONT);
+        while !old.is_empty() {
+            let code = varint(&mut old)?;
+            let len = (code >> 1) as usize;
+            let start = if code % 2 == 1 { end.next_multiple_of(64) } else { end };
+            old = old.get(8 * len.div_ceil(1 << 16)..)?;
+            put_varint(&mut sums, code);
+            put_sums(&mut sums, self.payload.get(start - FRONT..)?.get(..len)?);
+            end = start + len;
+        }
+        Some(sums)
     }
 
     /// The file, sums and all.

@@ -169,7 +169,7 @@ fn query<'a>(options: &Options, path: &Path, mut report: Report<'a>) -> Result<R
     }
     let members = spread(options, options.queries / 2);
     // Of another stream: some may be members by chance, one in 2^64.
-    let others = Stream::new(options.seed ^ 0x7374_6f72_65).take((options.queries / 2) as usize);
+    let others = Stream::new(options.seed ^ 0x73_746f_7265).take((options.queries / 2) as usize);
     for (key, is_member) in members.iter().map(|key| (key, true)).chain(others.iter().map(|key| (key, false))) {
         let before = reads.borrow().count;
         let answer = store.contains(key)?;

@@ -385,9 +385,12 @@ pub(crate) struct Sums<'a> {
     end: u64,
 }
 
+/// Where a unit starts, its length, its sums.
+type Unit<'a> = (u64, u64, &'a [u8]);
+
 impl<'a> Sums<'a> {
-    /// The next unit: where it starts, its length, its sums.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, u64, &'a [u8])>, FormatError> {
+    /// The next unit.
+    pub(crate) fn next(&mut self) -> Result<Option<Unit<'a>>, FormatError> {
         if self.from.is_empty() {
             return Ok(None);
         }
@@ -420,13 +423,14 @@ pub(crate) fn unit_len(mut parts: impl Iterator<Item = u64>) -> Option<u64> {
     parts.try_fold(0u64, |end, len| place(end, len).checked_add(len).filter(limit))
 }
 
-/// Where parts of these lengths lie in a unit that is one.
-pub(crate) fn places_in(lens: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<usize>> {
-    lens.scan(0, |end, len| {
-        let at = place(*end, len);
-        *end = at + len;
-        Some(at as usize..*end as usize)
-    })
+/// Where parts lie in a unit that is one: called with their lengths, one after the other.
+pub(crate) fn places_in() -> impl FnMut(u64) -> Range<usize> {
+    let mut end = 0;
+    move |len| {
+        let at = place(end, len);
+        end = at + len;
+        at as usize..end as usize
+    }
 }
 
 /// Whether a unit starts on a cache line: one of several shards, and a long one.
@@ -464,33 +468,21 @@ pub(crate) struct Places<'a> {
 impl Places<'_> {
     /// The next payload, of so many bytes.
     pub(crate) fn take(&mut self, len: u64) -> Result<Bytes, FormatError> {
-        let mut taken = Bytes::new();
-        self.shard(false, std::iter::once(len), |_, _, payload| taken = payload)?;
-        Ok(taken)
+        let start = self.unit(false, std::iter::once(len))?;
+        Ok(self.bytes.slice(start..start + len as usize))
     }
 
-    /// The next shard, of parts of these lengths: calls `put` with the number, the start and the bytes of each. `several` is whether it is
-    /// one of several shards.
-    pub(crate) fn shard(
-        &mut self,
-        several: bool,
-        lens: impl Iterator<Item = u64> + Clone,
-        mut put: impl FnMut(usize, usize, Bytes),
-    ) -> Result<(), FormatError> {
+    /// Where the next shard starts, of parts of these lengths, which [`places_in`] puts into it. `several` is whether it is one of several shards.
+    pub(crate) fn unit(&mut self, several: bool, lens: impl Iterator<Item = u64>) -> Result<usize, FormatError> {
         let found = self.last - self.end;
         let truncated = |needed| FormatError::Truncated { what: "the payload", needed, found };
-        let len = unit_len(lens.clone()).ok_or_else(|| truncated(u64::MAX))?;
+        let len = unit_len(lens).ok_or_else(|| truncated(u64::MAX))?;
         let start = unit(self.end, len, several);
         if start.checked_add(len).is_none_or(|end| end > self.last) {
             return Err(truncated(start - self.end + len));
         }
-        let start = start as usize;
-        for (number, Range { start: from, end: to }) in places_in(lens).enumerate() {
-            put(number, start + from, self.bytes.slice(start + from..start + to));
-        }
-        let start = start as u64;
         self.end = start + len;
-        Ok(())
+        Ok(start as usize)
     }
 
     /// Nothing may be left over.

@@ -1,11 +1,14 @@
 //! bytes -> steps and partitions: what a filter is opened from, checked once.
 
+use std::borrow::BorrowMut;
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
 use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
-use crate::format::{Budget, Form, Header, MAX_SHARD_BITS, Places, Reader, parts};
+use crate::format::{Budget, Form, Header, MAX_SHARD_BITS, Places, Reader, parts, places_in};
 use crate::hash::Salt;
 use crate::leaves::{Leaf, Role};
 
@@ -33,7 +36,7 @@ pub(crate) fn open(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> 
     };
     from.end()?;
     let mut contents = Contents { header, steps, partitions };
-    lay_out(&mut places, &mut contents.steps.iter_mut().collect::<Vec<_>>(), header.shard_bits)?;
+    lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
     places.check()?;
     Ok(contents)
 }
@@ -80,7 +83,7 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
         let shard_bits = from.within("shard bits of a group", 0..=MAX_SHARD_BITS as u64)? as u32;
         let (keys, negatives) = (from.varint()?, from.varint()?);
         let mut steps = decode_steps(from, shard_bits, 0)?;
-        lay_out(places, &mut steps.iter_mut().collect::<Vec<_>>(), shard_bits)?;
+        lay_out(places, &mut steps, shard_bits)?;
         let steps = Steps::new(steps, places.bytes);
         groups.push(Group { steps, shard_bits, keys, negatives });
     }
@@ -89,13 +92,19 @@ fn decode_partitions(from: &mut Reader<'_>, places: &mut Places<'_>) -> Result<P
 }
 
 /// Gives every part of some steps its place, shard by shard.
-pub(crate) fn lay_out(places: &mut Places<'_>, steps: &mut [&mut Step], bits: u32) -> Result<(), FormatError> {
-    let mut lens = Vec::with_capacity(steps.len());
+pub(crate) fn lay_out<S: BorrowMut<Step>>(
+    places: &mut Places<'_>,
+    steps: &mut [S],
+    bits: u32,
+) -> Result<(), FormatError> {
     for shard in 0..1usize << bits {
-        lens.clear();
-        lens.extend(steps.iter().map(|step| step.leaf.payload_len(shard)));
-        let put = |number: usize, start, payload| steps[number].leaf.set_place(shard, start, payload);
-        places.shard(bits > 0, lens.iter().copied(), put)?;
+        let len = |step: &S| step.borrow().leaf.payload_len(shard);
+        let start = places.unit(bits > 0, steps.iter().map(len))?;
+        let mut place = places_in();
+        for step in steps.iter_mut() {
+            let Range { start: from, end: to } = place(len(step));
+            step.borrow_mut().leaf.set_place(shard, start + from, places.bytes.slice(start + from..start + to));
+        }
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use super::open::decode_steps;
 use super::steps::{Step, Steps};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{Budget, FRONT, Form, Header, Source, Tail, has_sums, unit, unit_len};
+use crate::format::{Budget, FRONT, Form, Header, Source, Tail, has_sums, places_in, unit, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Filter whose bytes are in a store: it says which ranges of the file it needs, and answers from those it was supplied with.
@@ -279,9 +279,9 @@ impl Remote {
 
     /// The layers of one shard, over its bytes.
     fn steps_of(&self, shard: usize, unit: &Bytes) -> Steps {
-        let lens = self.steps.iter().map(|step| step.leaf.payload_len(shard));
-        let mut steps: Vec<Step> = vec![];
-        for (step, range) in self.steps.iter().zip(crate::format::places_in(lens)) {
+        let (mut place, mut steps) = (places_in(), Vec::with_capacity(self.steps.len()));
+        for step in &self.steps {
+            let range = place(step.leaf.payload_len(shard));
             if let Some(mut leaf) = step.leaf.alone(shard) {
                 leaf.set_place(0, range.start, unit.slice(range));
                 steps.push(Step::new(step.role, leaf));

@@ -487,8 +487,11 @@ fn other_files_are_rejected() {
     assert_eq!(error.to_string(), "the file holds an adaptive filter; expected a filter");
     let mut parts = Parts::of(&file).unwrap();
     parts.directory[0] = 99;
+    let error = Broom::restore(parts.file()).unwrap_err();
+    assert_eq!(error, FormatError::Unsupported { what: "kind of adaptive filter", number: 99 });
+    parts.directory[0] = 2;
     let error = Broom::restore(parts.file()).unwrap_err().to_string();
-    assert_eq!(error, "invalid file: directory: kind is 99, expected 1 (broom filter)");
+    assert_eq!(error, "invalid file: directory: kind is 2, expected 1 (broom filter)");
     // Without a secret key: a seed of one byte instead of sixteen.
     parts.head[HASH] = 0;
     parts.head.splice(4..20, [0]);

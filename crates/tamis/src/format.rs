@@ -385,9 +385,12 @@ pub(crate) struct Sums<'a> {
     end: u64,
 }
 
+/// Where a unit starts, its length, its sums.
+type Unit<'a> = (u64, u64, &'a [u8]);
+
 impl<'a> Sums<'a> {
-    /// The next unit: where it starts, its length, its sums.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, u64, &'a [u8])>, FormatError> {
+    /// The next unit.
+    pub(crate) fn next(&mut self) -> Result<Option<Unit<'a>>, FormatError> {
         if self.from.is_empty() {
             return Ok(None);
         }

@@ -126,13 +126,14 @@ fn a_tail_is_enough_to_open() {
     }
 }
 
-/// A file that does not end as files do is cut short: more is needed than there is.
+/// A file that does not end as files do is cut short: more is needed than there is. Of a tail alone it is only known that it ends wrongly.
 #[test]
 fn an_end_that_is_missing_is_needed() {
     let mut cut = file(&header(), &[&[&[1; 500], &[2; 6], &[]]]);
     cut.pop();
     let found = cut.len() as u64;
-    assert_eq!(Tail::of(&cut).err(), Some(FormatError::Truncated { what: "the footer", needed: found + 1, found }));
+    assert_eq!(tail(&cut).err(), Some(FormatError::Truncated { what: "the footer", needed: found + 1, found }));
+    assert_eq!(Tail::of(&cut).err(), Some(FormatError::Closing));
 }
 
 /// Numbers come back, and have one form each: the shortest.

@@ -72,7 +72,11 @@ impl<'a> Reader<'a> {
     /// A vector with room for so many, which is never to grow.
     pub(crate) fn room<T>(&self, count: u64) -> Result<Vec<T>, FormatError> {
         self.draw(count.saturating_mul(size_of::<T>() as u64))?;
-        Ok(Vec::with_capacity(count as usize))
+        // A long file may be allowed more than a machine of 32 bits can have.
+        let none = || FormatError::invalid("no memory for what its directory speaks of");
+        let mut room = vec![];
+        room.try_reserve_exact(usize::try_from(count).map_err(|_| none())?).map_err(|_| none())?;
+        Ok(room)
     }
 
     /// What may still be drawn.

@@ -18,7 +18,7 @@ use super::open::decode_steps;
 use super::steps::{Step, Steps};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{Budget, Form, Header, Source, Tail, has_sums, unit_len};
+use crate::format::{Budget, Form, Header, Kept, Source, Tail, has_sums, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Filter whose bytes are in a store: it says which ranges of the file it needs, and answers from those it was supplied with.
@@ -111,7 +111,13 @@ impl Remote {
             all.extend_from_slice(sums);
             shards.push(Shard { start: place, len, sums: start..all.len(), steps: None });
         }
+        // Digests that are kept for changes are the last unit, and no query needs them.
+        let kept = match tail.kept().map_or(0, Kept::len) {
+            0 => None,
+            len => Some(sums.next()?.filter(|unit| unit.1 == len).ok_or_else(wrong)?),
+        };
         let end = shards.iter().rev().find(|shard| shard.len > 0).map_or(16, |shard| shard.start + shard.len);
+        let end = kept.map_or(end, |(start, len, _)| start + len);
         if sums.next()?.is_some() || end.checked_add(tail.len() as u64) != Some(len) {
             return Err(FormatError::invalid(format!(
                 "the file has {len} bytes; expected {}",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use tamis::{Base, Effort, Filter, KeyType, Kind, Layout};
+use tamis::{Base, Bloom, Chained, Effort, Filter, KeyType, Kind, Layout};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
@@ -91,6 +91,7 @@ fn all() -> Vec<(String, Filter)> {
     all.push(("large-chained".into(), chained.finish().unwrap()));
     all.push(("empty".into(), tamis::build([""; 0]).finish().unwrap()));
     all.push(("partitioned".into(), partitioned()));
+    all.push(("changing".into(), changing()));
     all
 }
 
@@ -106,6 +107,16 @@ fn partitioned() -> Filter {
     all.push("key", "key-0").unwrap();
     all.exclude("other", "other-0").unwrap();
     all.finish().unwrap()
+}
+
+/// A filter that changes, which also keeps the digests of both sides.
+fn changing() -> Filter {
+    let mut filter = Chained::over(Bloom::with_capacity(1000).fpr(0.02).build::<str>().unwrap()).unwrap();
+    filter.insert_many(keys()).unwrap();
+    others().for_each(|key| assert!(filter.exclude(key).unwrap()));
+    let bytes = filter.snapshot().unwrap();
+    assert_eq!(Chained::restore(bytes.clone()).unwrap().snapshot().unwrap(), bytes);
+    Filter::open(bytes).unwrap()
 }
 
 fn ask_partitioned(filter: &Filter) {

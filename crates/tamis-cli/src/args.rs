@@ -235,12 +235,15 @@ impl LimitArgs {
 impl HashAndLimitArgs {
     /// What a build gets of this; a secret key is 128 bits from the system.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Result<Options<'static>> {
-        let common = self.limits.common(interrupt);
-        if !self.secret {
-            return Ok(common.seed(self.seed));
+        Ok(self.limits.common(interrupt).hasher(self.hasher()?))
+    }
+
+    /// The hash: with the seed, or with a secret.
+    pub(crate) fn hasher(&self) -> Result<Hasher> {
+        match self.secret {
+            true => Hasher::random_secret().map_err(|e| anyhow!("--secret: the system has no random numbers: {e}")),
+            false => Ok(Hasher::seeded(self.seed)),
         }
-        let hasher = Hasher::random_secret().map_err(|e| anyhow!("--secret: the system has no random numbers: {e}"))?;
-        Ok(common.hasher(hasher))
     }
 }
 

@@ -9,6 +9,7 @@
 //!   cargo run --release -p tamis-bench -- adversary
 //!   cargo run --release -p tamis-bench -- adaptive
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
+//!   cargo run --release -p tamis-bench -- change
 //!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
 //!   cargo run --release -p tamis-bench -- figures
@@ -31,6 +32,7 @@ mod arch;
 pub mod bits;
 pub mod candidate;
 mod certificates;
+mod change;
 mod count_log;
 mod end_to_end;
 mod exact;
@@ -80,6 +82,8 @@ enum Experiment {
     Figures(figures::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
+    /// Filters that change: an exact bit alone and behind a first layer; changes per second, the longest one, bits.
+    Change(change::Options),
 }
 
 fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
@@ -97,6 +101,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
         Experiment::Figures(options) => plain(&figures::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
+        Experiment::Change(options) => output.publish(&change::run(options)?),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tamis::{Limits, Options};
+use tamis::{Hasher, Limits, Options};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;
@@ -251,9 +251,13 @@ impl HashAndLimitArgs {
         let common = self.limits.common(interrupt).metadata(&self.metadata);
         Ok(match secret {
             Some(file) => common.secret(file.secret).secret_beside(),
-            None if self.secret => common.hasher(random("--secret")?),
-            None => common.seed(self.seed),
+            None => common.hasher(self.hasher()?),
         })
+    }
+
+    /// The hash: with the seed, or with a secret that goes into the file.
+    pub(crate) fn hasher(&self) -> Result<Hasher> {
+        if self.secret { random("--secret") } else { Ok(Hasher::seeded(self.seed)) }
     }
 }
 

@@ -69,7 +69,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Bloom`], [`Cuckoo`], [`Quotient`] and [`Stacked`] are filters whose keys change; [`bounds`] has the least sizes possible.
+//! [`Bloom`], [`Cuckoo`], [`Quotient`], [`Stacked`] and [`Chained`] are filters whose keys change; [`bounds`] has the least sizes possible.
 //!
 //! # Features
 //!
@@ -135,7 +135,10 @@ mod serde;
 pub mod sets;
 
 #[cfg(feature = "build")]
-pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
+pub use dynamic::{
+    bloom::Bloom, builder::DynamicBuilder, chained::Chained, chained::First, cuckoo::Cuckoo, othello::Othello,
+    quotient::Quotient, shared::SharedChained, shared::SharedOthello, stacked::Stacked,
+};
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;

@@ -34,8 +34,15 @@ pub(crate) struct Options {
 type Draw = fn(&[Line]) -> Result<String, String>;
 
 /// Every picture: its name, and how it is drawn.
-const PICTURES: [(&str, Draw); 6] =
-    [("promises", promises), ("rates", rates), ("exact", exact), ("skew", skew), ("attack", attack), ("sets", sets)];
+const PICTURES: [(&str, Draw); 7] = [
+    ("promises", promises),
+    ("rates", rates),
+    ("times", times),
+    ("exact", exact),
+    ("skew", skew),
+    ("attack", attack),
+    ("sets", sets),
+];
 
 /// Draws all pictures, and says what was written.
 pub(crate) fn run(Options { from, to }: &Options) -> Result<String, String> {
@@ -191,6 +198,49 @@ fn rates(lines: &[Line]) -> Result<String, String> {
             of("fuse 4-wise", "fuse, 4-wise", Colour::Fuse4)?,
             of("ribbon", "ribbon", Colour::Ribbon)?,
             bound("lower bound", least),
+        ],
+    }
+    .draw())
+}
+
+/// Time of a query against the number of keys, on the machine that recorded it.
+fn times(lines: &[Line]) -> Result<String, String> {
+    let lines = part(lines, "rows")?;
+    let of = |name: &'static str, label, colour| {
+        let point = |line: &Line| {
+            let [member, unlisted] = ["median.members", "median.strangers"].map(|field| number(&line.row, field));
+            Ok((number(&line.run.options, "n")?, f64::midpoint(member?, unlisted?)))
+        };
+        series(label, colour, &lines, |line| (line.row["name"] == name).then(|| point(line)))
+    };
+    Ok(Chart {
+        title: "Time of a query against the number of keys",
+        subtitle: format!(
+            "random keys, queries one by one, every second a member; {}",
+            text(&lines[0].run.machine, "cpu")?
+        ),
+        x: Axis {
+            title: "keys",
+            from: 100.0,
+            to: 1e7,
+            log: true,
+            ticks: (2..=7).map(|power| (10f64.powi(power), grouped(10f64.powi(power)))).collect(),
+        },
+        y: Axis {
+            title: "nanoseconds of processor time",
+            from: 2.0,
+            to: 100.0,
+            log: true,
+            ticks: ticks(&[2.0, 5.0, 10.0, 20.0, 50.0, 100.0], ""),
+        },
+        right: 190.0,
+        series: vec![
+            of("fastbloom 1 %", "fastbloom, 1 %", Colour::Bloom)?,
+            of("pleat Ribbon<8>", "pleat ribbon, 8 bits", Colour::Ribbon)?,
+            of("sux VFilter u8", "sux VFilter, 8 bits", Colour::Sux)?,
+            of("xorf BinaryFuse8", "xorf fuse, 8 bits", Colour::Fuse)?,
+            of("sbbf-rs-safe 13 bits", "sbbf-rs, 13 bits", Colour::SplitBlock)?,
+            of("tamis ribbon 8 bit, from keys", "tamis ribbon, 8 bits", Colour::Tamis)?,
         ],
     }
     .draw())

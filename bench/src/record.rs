@@ -22,7 +22,7 @@ type Fields = Map<String, Value>;
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) command: String,
-    machine: Value,
+    pub(crate) machine: Value,
     pub(crate) options: Value,
 }
 

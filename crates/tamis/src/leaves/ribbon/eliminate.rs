@@ -15,9 +15,7 @@
 //! coefficients: it and the keys further left are bumped, up to the next threshold that can be recorded. Keys that went in below
 //! that threshold are taken back: adding a row is an exclusive or of some entries, and doing it again undoes it.
 //!
-//! A look-up waits for the one before. [`Lockstep`] therefore advances two strips in turn. A level without thresholds has one strip and
-//! takes back no key, so there the order does not matter: pivots are those of the reduced system. It advances two keys of a bucket,
-//! from both ends.
+//! A look-up waits for the one before. [`Lockstep`] therefore advances two strips in turn.
 
 use std::ops::Range;
 
@@ -157,7 +155,7 @@ pub(super) struct Lane<T: Tail> {
     pub(super) bumped: Vec<u32>,
     /// Whether a bucket could not do without its last keys.
     pub(super) failed: bool,
-    /// How the keys of the bucket went in, counted from its first one; empty where none is taken back.
+    /// How the keys of the bucket went in, counted from its first one.
     log: Vec<Added>,
     /// First row of the bucket in progress, and first row behind the strip.
     bucket: u64,
@@ -174,8 +172,7 @@ pub(super) struct Lane<T: Tail> {
 /// An equation that has no coefficient before `octet` of the window.
 #[derive(Clone, Copy, Default)]
 struct Equation<W> {
-    /// Eight bits, in a word: bytes between fields would be copied with every equation.
-    head: usize,
+    head: u8,
     tail: W,
     octet: usize,
 }
@@ -202,8 +199,10 @@ impl<T: Tail> Lane<T> {
     /// Takes on the strip of some rows, whose keys have these numbers.
     pub(super) fn load<S: Source>(&mut self, task: &Task, source: S, rows: Range<u64>, keys: Range<usize>) {
         let octets = (rows.end - rows.start).min(1 << task.shape.bucket) as usize / 8 + T::OCTETS;
-        self.window.clear();
-        self.window.resize(octets.next_power_of_two(), Octet::empty());
+        let size = octets.next_power_of_two();
+        if self.window.len() < size {
+            self.window.resize_with(size, Octet::empty);
+        }
         self.octets.clear();
         self.octets.reserve((rows.end - rows.start) as usize / 8 + T::OCTETS);
         self.thresholds.clear();
@@ -242,8 +241,7 @@ impl<T: Tail> Lane<T> {
         let near = if near < self.last && !below(near) { near } else { self.last };
         self.to = self.from + partition(near - self.from, |i| below(self.from + i));
         self.at = self.to;
-        // Where there are no thresholds, no key is taken back.
-        if self.log.len() < self.to - self.from && task.shape.thresholds != Thresholds::None {
+        if self.log.len() < self.to - self.from {
             self.log.resize(self.to - self.from, Added::default());
         }
         self.thresholds.push(0);
@@ -260,6 +258,7 @@ impl<T: Tail> Lane<T> {
             self.octets.push([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
         }
         if last {
+            self.window[..finished].iter_mut().for_each(Octet::clear);
             return false;
         }
         self.window.copy_within(octets..octets + T::OCTETS, 0);
@@ -272,57 +271,28 @@ impl<T: Tail> Lane<T> {
     /// Turns to the equation of the next key; false when the strip is done.
     #[inline(always)]
     fn next<S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
-        while !self.pick::<S, false>(e, task, source) {
+        while self.at == self.from {
             if self.failed || !self.next_bucket(task, source) {
                 return false;
             }
         }
-        true
-    }
-
-    /// Turns to the equation of the next key of the bucket, the last one or the first; false when none is left.
-    #[inline(always)]
-    fn pick<S: Source, const FIRST: bool>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
-        if self.at == self.from {
-            return false;
-        }
-        self.at -= !FIRST as usize;
-        let key = if FIRST { self.from } else { self.at };
-        self.from += FIRST as usize;
-        let (band, value) = source.equation(key, task.mask);
-        let row = reduce(source.place(key), task.rows) - self.bucket;
+        self.at -= 1;
+        let (band, value) = source.equation(self.at, task.mask);
+        let row = reduce(source.place(self.at), task.rows) - self.bucket;
         let tail = T::new(band, || super::far(band), value);
-        *e = Equation { head: band as usize & 255, tail, octet: row as usize / 8 };
+        *e = Equation { head: band as u8, tail, octet: row as usize / 8 };
         true
     }
 
     /// Takes the equation through one octet; false when the strip is done.
     #[inline(always)]
     fn step<I: Isa, S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
-        self.pass::<I, S>(e, task, source) || self.next(e, task, source)
-    }
-
-    /// The same within a bucket.
-    #[inline(always)]
-    fn step_inside<I: Isa, S: Source, const FIRST: bool>(
-        &mut self,
-        e: &mut Equation<T::Word>,
-        task: &Task,
-        source: S,
-    ) -> bool {
-        self.pass::<I, S>(e, task, source) || self.pick::<S, FIRST>(e, task, source)
-    }
-
-    /// Takes the equation through one octet; false when it has arrived.
-    #[inline(always)]
-    fn pass<I: Isa, S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
         let mask = self.window.len() - 1;
         let octet = &mut self.window[e.octet & mask];
-        let (head, tail) = octet.reduce(e.head as u8, e.tail);
+        let (head, tail) = octet.reduce(e.head, e.tail);
         if head == 0 {
             if T::has_coefficients(tail) {
-                let (head, tail) = T::advance(tail);
-                (e.head, e.tail) = (head.into(), tail);
+                (e.head, e.tail) = T::advance(tail);
                 e.octet += 1;
                 return true;
             }
@@ -334,7 +304,7 @@ impl<T: Tail> Lane<T> {
                 *added = Added { entries, octet: e.octet as u16, pivot: pivot as u16 };
             }
         }
-        false
+        self.next(e, task, source)
     }
 
     /// No coefficient is left: the equation contradicts the others, or says nothing new.
@@ -420,19 +390,6 @@ impl<T: Tail, S: Source> Kernel for Lockstep<'_, T, S> {
                     on.1 = b.step::<I, S>(&mut f, &task, source);
                 }
             }
-            [a] if task.shape.thresholds == Thresholds::None => loop {
-                let mut on = (a.pick::<S, false>(&mut e, &task, source), a.pick::<S, true>(&mut f, &task, source));
-                while on.0 && on.1 {
-                    on.0 = a.step_inside::<I, S, false>(&mut e, &task, source);
-                    on.1 = a.step_inside::<I, S, true>(&mut f, &task, source);
-                }
-                // The other one has arrived, and no key is left.
-                while on.0 && a.pass::<I, S>(&mut e, &task, source) {}
-                while on.1 && a.pass::<I, S>(&mut f, &task, source) {}
-                if a.failed || !a.next_bucket(&task, source) {
-                    break;
-                }
-            },
             lanes => {
                 for a in lanes {
                     let mut on = a.next(&mut e, &task, source);

@@ -1,10 +1,13 @@
-//! keys inserted and removed -> filters that change: Bloom, cuckoo and quotient filters, and stacks of them.
+//! keys inserted and removed -> filters that change: Bloom, cuckoo and quotient filters, stacks of them, and an exact bit.
 //!
 //! Each owns its table. Its snapshot is an ordinary filter file, and `restore` reads it again.
 
+mod access;
 pub(crate) mod bloom;
 pub(crate) mod builder;
 mod core;
 pub(crate) mod cuckoo;
+pub(crate) mod othello;
 pub(crate) mod quotient;
+pub(crate) mod shared;
 pub(crate) mod stacked;

@@ -135,7 +135,10 @@ mod serde;
 pub mod sets;
 
 #[cfg(feature = "build")]
-pub use dynamic::{bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, quotient::Quotient, stacked::Stacked};
+pub use dynamic::{
+    bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, othello::Othello, quotient::Quotient, shared::SharedOthello,
+    stacked::Stacked,
+};
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;

@@ -1,10 +1,11 @@
-//! keys inserted and removed -> filters that change: Bloom, cuckoo and quotient filters, stacks of them, and an exact bit.
+//! keys inserted and removed -> filters that change: Bloom, cuckoo and quotient filters, stacks of them, and an exact bit behind them.
 //!
 //! Each owns its table. Its snapshot is an ordinary filter file, and `restore` reads it again.
 
 mod access;
 pub(crate) mod bloom;
 pub(crate) mod builder;
+pub(crate) mod chained;
 mod core;
 pub(crate) mod cuckoo;
 pub(crate) mod othello;

@@ -58,6 +58,8 @@ pub enum FormatError {
     NoSecret,
     /// The last bytes are not the end of a tamis file.
     Closing,
+    /// The file keeps no digests, which changes need.
+    ReadOnly,
 }
 
 impl FormatError {
@@ -80,6 +82,9 @@ impl FormatError {
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            FormatError::ReadOnly => f.write_str(
+                "read-only: the file keeps no digests of its keys; expected a filter that was built to change",
+            ),
             FormatError::Magic => {
                 f.write_str("not a tamis file: wrong first eight bytes; expected a file that tamis wrote")
             }
@@ -180,6 +185,12 @@ pub enum ChangeError {
         /// What they do not share.
         what: &'static str,
     },
+    /// The key to exclude is a member.
+    Member,
+    /// The key to insert is excluded.
+    Excluded,
+    /// The key to remove is no member.
+    Absent,
     /// The filter cannot do this.
     Unsupported {
         /// What it cannot.
@@ -195,6 +206,9 @@ impl fmt::Display for ChangeError {
                 write!(f, "capacity {capacity}: full with {keys} keys; build a larger filter")
             }
             ChangeError::Unlike { what } => write!(f, "merge: the filters differ in {what}; expected the same"),
+            ChangeError::Member => f.write_str("exclude: the key is a member; remove it first"),
+            ChangeError::Excluded => f.write_str("insert: the key is excluded; allow it first"),
+            ChangeError::Absent => f.write_str("remove: the key is no member; expected one that was inserted"),
             ChangeError::Unsupported { what } => f.write_str(what),
         }
     }

@@ -62,6 +62,7 @@ mod section {
     pub(super) const CONTENTS: u64 = 3;
     pub(super) const PREPARATION: u64 = 5;
     pub(super) const METADATA: u64 = 6;
+    pub(super) const KEPT: u64 = 8;
 }
 
 /// The number of the hash whose secret is not in the file.
@@ -69,6 +70,32 @@ const SECRET_BESIDE: u8 = 4;
 
 /// A flag that readers may ignore: a later release may not read this file.
 const MAY_CHANGE: u32 = 1;
+
+/// How many digests of members and of excluded keys a file keeps for changes: its last unit, which no query reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) members: u64,
+    pub(crate) excluded: u64,
+}
+
+impl Kept {
+    /// Two varints.
+    fn decode(section: &[u8]) -> Result<Kept, FormatError> {
+        let mut from = Reader::new(section, "kept digests");
+        let most = 0..=1 << 40;
+        let kept = Kept {
+            members: from.within("number of members", most.clone())?,
+            excluded: from.within("number of excluded keys", most)?,
+        };
+        from.end()?;
+        Ok(kept)
+    }
+
+    /// Bytes of the unit.
+    pub(crate) fn len(self) -> u64 {
+        16 * (self.members + self.excluded)
+    }
+}
 
 /// What the head of a directory says.
 ///
@@ -243,6 +270,7 @@ pub(crate) struct Tail<'a> {
     contents: &'a [u8],
     sums: Option<&'a [u8]>,
     pub(crate) metadata: &'a [u8],
+    kept: Option<Kept>,
     flags: u32,
     pub(crate) identity: [u8; 16],
     /// Bytes of directory and footer.
@@ -283,6 +311,7 @@ impl<'a> Tail<'a> {
             contents: &[],
             sums: None,
             metadata: &[],
+            kept: None,
             flags,
             identity,
             len: bytes.len() - start,
@@ -308,6 +337,7 @@ impl<'a> Tail<'a> {
                 section::SUMS => self.sums = Some(section),
                 section::CONTENTS => (self.contents, missing) = (section, missing - 1),
                 section::METADATA => self.metadata = section,
+                section::KEPT => self.kept = Some(Kept::decode(section)?),
                 section::PREPARATION => {
                     let how = Reader::new(section, "preparation of keys").varint()?;
                     return Err(FormatError::unsupported("preparation of keys", how));
@@ -327,6 +357,11 @@ impl<'a> Tail<'a> {
     /// The contents, as their form reads them.
     pub(crate) fn contents(&self, budget: &'a Budget) -> Reader<'a> {
         Reader::budgeted(self.contents, "directory", budget)
+    }
+
+    /// What is kept for changes.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        self.kept
     }
 
     /// Directory and footer, in bytes.
@@ -450,7 +485,8 @@ pub(crate) fn parts<'a>(
     budget: &'a Budget,
 ) -> Result<(Header, Reader<'a>, Places<'a>), FormatError> {
     let tail = tail(bytes)?;
-    let places = Places { end: FRONT as u64, last: (bytes.len() - tail.len) as u64, bytes, budget };
+    let (end, last, kept) = (FRONT as u64, (bytes.len() - tail.len) as u64, tail.kept);
+    let places = Places { end, last, kept, bytes, budget };
     Ok((tail.header(secret)?, tail.contents(budget), places))
 }
 
@@ -460,6 +496,8 @@ pub(crate) struct Places<'a> {
     end: u64,
     /// Where the last one must end.
     last: u64,
+    /// What the last one is, if it is no payload.
+    kept: Option<Kept>,
     pub(crate) bytes: &'a Bytes,
     /// That of the file, for files inside it.
     pub(crate) budget: &'a Budget,
@@ -483,6 +521,11 @@ impl Places<'_> {
         }
         self.end = start + len;
         Ok(start as usize)
+    }
+
+    /// What is kept for changes, after all payloads.
+    pub(crate) fn kept(&mut self) -> Result<Option<(Kept, Bytes)>, FormatError> {
+        self.kept.map(|kept| Ok((kept, self.take(kept.len())?))).transpose()
     }
 
     /// Nothing may be left over.
@@ -510,6 +553,11 @@ pub(crate) fn identity(bytes: &[u8]) -> [u8; 16] {
 /// The caller's note in a file that was opened.
 pub(crate) fn metadata(bytes: &[u8]) -> &[u8] {
     tail(bytes).map_or(&[], |tail| tail.metadata)
+}
+
+/// What a file that was opened keeps for changes.
+pub(crate) fn kept(bytes: &[u8]) -> Option<Kept> {
+    tail(bytes).ok()?.kept
 }
 
 /// Whether a later release may not read a file that was opened.

@@ -136,8 +136,8 @@ pub mod sets;
 
 #[cfg(feature = "build")]
 pub use dynamic::{
-    bloom::Bloom, builder::DynamicBuilder, cuckoo::Cuckoo, othello::Othello, quotient::Quotient, shared::SharedOthello,
-    stacked::Stacked,
+    bloom::Bloom, builder::DynamicBuilder, chained::Chained, chained::First, cuckoo::Cuckoo, othello::Othello,
+    quotient::Quotient, shared::SharedChained, shared::SharedOthello, stacked::Stacked,
 };
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]

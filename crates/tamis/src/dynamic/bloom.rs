@@ -29,7 +29,7 @@ use crate::leaves::{Entry, Leaf};
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Bloom(Core<Box<dyn Layer>>);
+pub struct Bloom(pub(super) Core<Box<dyn Layer>>);
 
 brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 

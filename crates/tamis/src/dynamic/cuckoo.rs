@@ -32,7 +32,7 @@ use crate::leaves::{Entry, cuckoo};
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Cuckoo(Core<Owned<cuckoo::Cuckoo>>);
+pub struct Cuckoo(pub(super) Core<Owned<cuckoo::Cuckoo>>);
 
 brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.table.payload.len(), hasher: it.0.hasher);
 

@@ -46,7 +46,7 @@ use crate::math::quotient::size;
 /// ```
 #[derive(Clone)]
 pub struct Quotient {
-    core: Core<Changing>,
+    pub(super) core: Core<Changing>,
     ask: QueryFn<OwnedQuotient>,
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
 use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
-use crate::format::{Budget, Form, Header, MAX_SHARD_BITS, Places, Reader, parts, places_in};
+use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, parts, places_in};
 use crate::hash::Salt;
 use crate::leaves::{Leaf, Role};
 
@@ -22,6 +22,8 @@ pub(crate) struct Contents {
     /// None in a partitioned file.
     pub(crate) steps: Vec<Step>,
     pub(crate) partitions: Option<Partitions>,
+    /// Digests that are kept for changes.
+    pub(crate) kept: Option<(Kept, Bytes)>,
 }
 
 /// Reads and checks everything of a filter but the payloads.
@@ -35,8 +37,9 @@ pub(crate) fn open(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> 
         }
     };
     from.end()?;
-    let mut contents = Contents { header, steps, partitions };
+    let mut contents = Contents { header, steps, partitions, kept: None };
     lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
+    contents.kept = places.kept()?;
     places.check()?;
     Ok(contents)
 }

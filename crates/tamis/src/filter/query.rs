@@ -9,7 +9,7 @@ use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
 use crate::filter::steps::{self, ROUND, Role, Steps};
-use crate::format::{Budget, Header, Source, equal_by_bytes, from_bytes};
+use crate::format::{self, Budget, Header, Kept, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 
 /// A membership filter: it matches every member, no excluded key, and unlisted keys at the rate [`fpr`](Self::fpr).
@@ -60,7 +60,7 @@ impl Filter {
 
     /// The same on a budget.
     pub(crate) fn within(bytes: Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Filter, FormatError> {
-        let Contents { header, steps, partitions } = open(&bytes, secret, budget)?;
+        let Contents { header, steps, partitions, .. } = open(&bytes, secret, budget)?;
         let steps = Steps::new(steps, &bytes);
         let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
         Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Arc::new) })
@@ -320,6 +320,11 @@ impl Filter {
     /// for a partitioned filter.
     pub fn excluded_len(&self) -> u64 {
         self.header.negatives
+    }
+
+    /// Returns the bytes of digests that changes need and queries never read: see [`Chained`](crate::Chained). 0 if the file is read-only.
+    pub fn kept_bytes(&self) -> u64 {
+        format::kept(&self.bytes).map_or(0, Kept::len)
     }
 
     /// Returns the least bits, on average over all sets, of any filter with as many members and excluded keys and the same fpr

@@ -18,7 +18,7 @@ use super::open::decode_steps;
 use super::steps::{Step, Steps};
 use crate::debug::brief_debug;
 use crate::error::{Error, FormatError, QueryError};
-use crate::format::{Budget, FRONT, Form, Header, Source, Tail, has_sums, places_in, unit, unit_len};
+use crate::format::{Budget, FRONT, Form, Header, Kept, Source, Tail, has_sums, places_in, unit, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
 /// Filter whose bytes are in a store: it says which ranges of the file it needs, and answers from those it was supplied with.
@@ -119,6 +119,14 @@ impl Remote {
             }
             // A directory has less than 2^32 bytes, and sums are a part of it.
             shards.push(Shard { start, len, sums: all.len() as u32, used: 0, steps: None });
+        }
+        // Digests that are kept for changes are the last unit, and no query needs them.
+        let kept = tail.kept().map_or(0, Kept::len);
+        if kept > 0 {
+            match sums.next()? {
+                Some((place, found, _)) if found == kept && place == unit(end, kept, false) => end = place + kept,
+                _ => return Err(wrong()),
+            }
         }
         let expected = end.saturating_add(tail.len() as u64);
         if sums.next()?.is_some() || expected != len {

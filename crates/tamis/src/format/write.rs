@@ -4,7 +4,8 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use super::{
-    BLOCK, CLOSING, FRONT, Header, MAGIC, MAY_CHANGE, VERSION, is_aligned, place, put_varint, section, unit, unit_len,
+    BLOCK, CLOSING, FRONT, Header, Kept, MAGIC, MAY_CHANGE, VERSION, is_aligned, place, put_varint, section, unit,
+    unit_len,
 };
 
 /// Writes a file front to back.
@@ -20,6 +21,7 @@ pub(crate) struct Writer<'a> {
     geometries: Vec<Vec<u8>>,
     kinds: Vec<[u8; 2]>,
     metadata: &'a [u8],
+    kept: Vec<u8>,
 }
 
 /// One shard's part of one step, ready to be written.
@@ -40,7 +42,7 @@ impl<'a> Writer<'a> {
         let geometries = vec![vec![]; kinds.len()];
         let several = header.shard_bits > 0;
         let (at, sums) = (FRONT as u64, Vec::with_capacity(32));
-        Ok(Writer { out, header: *header, at, sums, several, geometries, kinds, metadata: &[] })
+        Ok(Writer { out, header: *header, at, sums, several, geometries, kinds, metadata: &[], kept: vec![] })
     }
 
     /// The same, with a caller's note.
@@ -60,6 +62,13 @@ impl<'a> Writer<'a> {
     /// Appends a payload that is a unit by itself.
     pub(crate) fn payload(&mut self, payload: &[u8]) -> std::io::Result<()> {
         self.unit(false, std::iter::once(payload))
+    }
+
+    /// Appends digests that are kept for changes, after everything else.
+    pub(crate) fn keep(&mut self, kept: Kept, digests: &[u8]) -> std::io::Result<()> {
+        put_varint(&mut self.kept, kept.members);
+        put_varint(&mut self.kept, kept.excluded);
+        self.payload(digests)
     }
 
     /// Appends parts that are moved together, and their sums.
@@ -122,15 +131,16 @@ impl<'a> Writer<'a> {
     /// The same with contents that were put together elsewhere.
     pub(crate) fn close(self, contents: Vec<u8>) -> std::io::Result<u64> {
         let head = self.header.encode();
-        let sections: [(u64, &[u8]); 4] = [
+        let sections: [(u64, &[u8]); 5] = [
             (section::HEAD, &head),
             (section::SUMS, &self.sums),
             (section::CONTENTS, &contents),
             (section::METADATA, self.metadata),
+            (section::KEPT, &self.kept),
         ];
         let mut tail = Vec::with_capacity(head.len() + self.sums.len() + contents.len() + self.metadata.len() + 80);
         for (number, bytes) in sections {
-            if number != section::METADATA || !bytes.is_empty() {
+            if number < section::METADATA || !bytes.is_empty() {
                 put_varint(&mut tail, number);
                 put_varint(&mut tail, bytes.len() as u64);
                 tail.extend_from_slice(bytes);

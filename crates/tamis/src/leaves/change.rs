@@ -43,6 +43,17 @@ pub(crate) trait Change: Query {
     fn remove(&mut self, _payload: &mut [u8], _key: Digest) -> bool {
         false
     }
+
+    /// Calls `each` with the gates of a key that are closed, until it returns true.
+    ///
+    /// A key passes if all of its gates are open, and inserting a key opens all of its own. The gates of a Bloom filter are its bits. A table of
+    /// fingerprints has one for each key: the fingerprint and its place.
+    fn closed_gates(&self, payload: &[u8], key: Digest, each: impl FnMut(u64) -> bool);
+
+    /// The only gate of a key, open or closed, in a leaf that removes keys.
+    fn gate(&self, _key: Digest) -> Option<u64> {
+        None
+    }
 }
 
 /// A leaf that owns its payload.
@@ -90,6 +101,12 @@ pub(crate) trait Layer: Debug + Send + Sync {
     fn insert(&mut self, key: Digest) -> Result<(), Full>;
     /// See [`Change::remove`].
     fn remove(&mut self, key: Digest) -> bool;
+    /// The first gate that keeps a key out, those aside that are about to open: see [`Change::closed_gates`].
+    fn closed_gate(&self, key: Digest, opening: &[u64]) -> Option<u64>;
+    /// Appends all gates that keep a key out, each once.
+    fn closed_gates(&self, key: Digest, out: &mut Vec<u64>);
+    /// See [`Change::gate`].
+    fn gate(&self, key: Digest) -> Option<u64>;
     /// The layer, ready to be written.
     fn encoded(&self) -> Encoded;
     /// A copy.
@@ -139,6 +156,29 @@ impl<G: Change> Layer for Owned<G> {
     #[inline]
     fn remove(&mut self, key: Digest) -> bool {
         self.geometry.remove(&mut self.payload, key)
+    }
+
+    #[inline]
+    fn closed_gate(&self, key: Digest, opening: &[u64]) -> Option<u64> {
+        let mut found = None;
+        self.geometry.closed_gates(&self.payload, key, |gate| {
+            found = Some(gate).filter(|gate| !opening.contains(gate));
+            found.is_some()
+        });
+        found
+    }
+
+    fn closed_gates(&self, key: Digest, out: &mut Vec<u64>) {
+        self.geometry.closed_gates(&self.payload, key, |gate| {
+            if !out.contains(&gate) {
+                out.push(gate);
+            }
+            false
+        });
+    }
+
+    fn gate(&self, key: Digest) -> Option<u64> {
+        self.geometry.gate(key)
     }
 
     fn encoded(&self) -> Encoded {

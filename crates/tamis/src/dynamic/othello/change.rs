@@ -64,7 +64,6 @@ impl Graphs {
     }
 
     /// Every item.
-    #[cfg(test)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = Digest> + '_ {
         self.shards.iter().flat_map(Graph::keys)
     }

@@ -1,6 +1,7 @@
 //! the items of one shard -> a forest: each item is an edge between its two cells.
 
 use super::cells::Shard;
+use crate::arch::prefetch;
 use crate::hash::Digest;
 
 /// No edge.
@@ -64,6 +65,8 @@ impl Graph {
 
     /// The edge of a digest.
     pub(super) fn find(&self, key: Digest, ends: [usize; 2]) -> Option<u16> {
+        // The next to be read, if the edge changes.
+        prefetch(&self.heads, ends[1]);
         let mut at = self.heads[ends[0]];
         while at != NONE {
             let edge = self.edges[usize::from(at)];
@@ -134,6 +137,7 @@ impl Walk {
             seen.push((end as u16, skip));
         }
         let half = shard.half();
+        prefetch(&graph.edges, usize::from(graph.heads[ends[1]]));
         for at in 0.. {
             for side in 0..2 {
                 let Some(&(cell, via)) = self.seen[side].get(at) else { return Some(side) };
@@ -144,6 +148,7 @@ impl Walk {
                     let edge = graph.edges[usize::from(number)];
                     if number != via && number != skip {
                         let far = shard.ends(digest(edge))[1 - own];
+                        prefetch(&graph.heads, far);
                         if far == ends[1 - side] {
                             return None;
                         }

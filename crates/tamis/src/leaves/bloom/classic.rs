@@ -283,6 +283,18 @@ mod build {
             self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
         }
+
+        #[inline]
+        fn closed_gates(&self, payload: &[u8], key: Digest, mut each: impl FnMut(u64) -> bool) {
+            let mut probe = self.probe(key);
+            for _ in 0..self.hashes {
+                let place = probe.next(self.bits);
+                let gate = || 8 * place.byte as u64 + u64::from(place.mask.trailing_zeros());
+                if !place.is_set(payload) && each(gate()) {
+                    return;
+                }
+            }
+        }
     }
 
     impl Classic {

@@ -251,6 +251,24 @@ mod build {
             self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
         }
+
+        #[inline]
+        fn closed_gates(&self, payload: &[u8], key: Digest, mut each: impl FnMut(u64) -> bool) {
+            let (number, hash) = self.locate(key);
+            let mut bits = [0; BLOCK];
+            Base::block_insert(&mut bits, hash);
+            let block = payload.as_chunks().0.get(number).unwrap_or(NOTHING);
+            let words = bits.as_chunks::<8>().0.iter().zip(block.as_chunks::<8>().0);
+            for (word, (&bits, &set)) in (4 * number as u64..).zip(words) {
+                let mut closed = u64::from_le_bytes(bits) & !u64::from_le_bytes(set);
+                while closed != 0 {
+                    if each(64 * word + u64::from(closed.trailing_zeros())) {
+                        return;
+                    }
+                    closed &= closed - 1;
+                }
+            }
+        }
     }
 
     impl SplitBlock {

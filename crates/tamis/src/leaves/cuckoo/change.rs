@@ -22,7 +22,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::change::{Change, Full};
 use crate::leaves::design::roomier;
-use crate::leaves::{Design, Geometry, Sides, Work};
+use crate::leaves::{Design, Geometry, Query, Sides, Work};
 use crate::math::cuckoo::{self, BITS, CHANGING_BITS, MAX_BUCKETS};
 
 /// Buckets that a search looks at. At a load of 95 % it takes seven on average, and once in millions of keys a few hundred.
@@ -156,6 +156,17 @@ impl Change for Cuckoo {
         let taken = with_buckets!(self, buckets => self.take(&buckets, payload, place));
         self.keys = self.keys.saturating_sub(taken.into());
         taken
+    }
+
+    #[inline]
+    fn closed_gates(&self, payload: &[u8], key: Digest, mut each: impl FnMut(u64) -> bool) {
+        if !self.contains(payload, key) {
+            each(self.name(key));
+        }
+    }
+
+    fn gate(&self, key: Digest) -> Option<u64> {
+        Some(self.name(key))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::change::{Change, Full};
 use crate::leaves::design::roomier;
-use crate::leaves::{Design, Geometry, Sides, Work};
+use crate::leaves::{Design, Geometry, Query, Sides, Work};
 use crate::math::quotient::{MAX_FINGERPRINTS, MAX_REMAINDER, MAX_SLOTS, bits, capacity, rate, slots};
 
 /// Slots after the last that a key can want. At the load of 19/20 the runs reach k slots past the end with probability
@@ -146,6 +146,17 @@ impl Change for Quotient {
         let removed = dispatch(self.level, Delete(self.table(), payload, self.locate(key)));
         self.keys = self.keys.saturating_sub(removed.into());
         removed
+    }
+
+    #[inline]
+    fn closed_gates(&self, payload: &[u8], key: Digest, mut each: impl FnMut(u64) -> bool) {
+        if !self.contains(payload, key) {
+            each(self.fingerprint(key));
+        }
+    }
+
+    fn gate(&self, key: Digest) -> Option<u64> {
+        Some(self.fingerprint(key))
     }
 }
 

@@ -1,0 +1,123 @@
+//! a filter that changes <-> a file: an ordinary filter `P E`, and digests that no query reads.
+//!
+//! The first layer is written as it is. The exact bit is written as a ribbon, which takes half of the room and never changes; opening the
+//! file for changes builds the one that does. Sections and units are drawn in docs/format.md.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::{Chained, Table};
+use crate::dynamic::core::Core;
+use crate::error::{BuildError, Error, FormatError};
+use crate::file::to_file;
+use crate::filter::open::open;
+use crate::filter::steps::Step;
+use crate::format::{self, Budget, Form, Header, Kept, Writer};
+use crate::hash::{Digest, Salt};
+use crate::leaves::change::{Layer, Owned};
+use crate::leaves::quotient::OwnedQuotient;
+use crate::leaves::{Entry as _, Leaf, Role, Sides, Structure, Work, quotient, ribbon};
+
+impl Chained {
+    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
+    ///
+    /// It keeps 16 bytes for each member and each excluded key after the tables; queries do not read them.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
+    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+        let mut file = vec![];
+        self.write(&mut file)?;
+        Ok(file)
+    }
+
+    /// Writes the [`snapshot`](Self::snapshot) to a file, which appears, or replaces an older one, when it is complete and not before.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
+    pub fn write_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        to_file(path.as_ref(), self.0.hasher, |out| Ok(self.write(out)?))
+    }
+
+    fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
+        let Core { hasher, key_type, table: Table { shown, known } } = &self.0;
+        let (mut members, mut passing) = (Vec::with_capacity(known.members as usize), vec![]);
+        for key in known.graphs.keys() {
+            if shown.cells.get(key) { members.push(key) } else { passing.push(key) }
+        }
+        // Where all excluded keys wait, some of them pass as well.
+        let waiting = known.waiting.keys();
+        let mut excluded: Vec<Digest> = match shown.first.removes() {
+            true => waiting.collect(),
+            false => waiting.chain(passing.iter().copied()).collect(),
+        };
+        [&mut members, &mut passing, &mut excluded].into_iter().for_each(|list| list.sort_unstable());
+        let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
+        let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };
+        let exact_part = exact.build(Sides::new(&members, &&passing[..]).of(Role::Exact), &work)?;
+        let header = Header::new(Form::Filter, *hasher, *key_type);
+        let header = Header { keys: known.members, negatives: known.excluded, ..header };
+        let kinds = vec![[Role::Positive.encode(), shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
+        let mut writer = Writer::new(out, &header, kinds)?;
+        writer.shard(&[shown.first.encoded(), exact_part])?;
+        let kept = Kept { members: members.len() as u64, excluded: excluded.len() as u64 };
+        let digests: Vec<u8> = members.iter().chain(&excluded).flat_map(|key| key.to_bits().to_le_bytes()).collect();
+        writer.keep(kept, &digests)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Returns the filter of a snapshot. All of it is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::ReadOnly`] if the file keeps no digests, another [`FormatError`] if the bytes are no filter file, or damaged.
+    pub fn restore(bytes: impl Into<Bytes>) -> Result<Chained, FormatError> {
+        let bytes = bytes.into();
+        format::verify(&bytes)?;
+        let budget = Budget::of(&bytes);
+        let contents = open(&bytes, None, &budget)?;
+        let Some((kept, digests)) = contents.kept else { return Err(FormatError::ReadOnly) };
+        // Digests are sorted and listed, each with a bit, links and cells; the first layer is copied.
+        budget.draw(bytes.len() as u64 * (8 + OwnedQuotient::CHECK))?;
+        let Header { hasher, key_type, shard_bits, .. } = contents.header;
+        let wrong = |what: &str| FormatError::invalid(format!("a filter that changes: {what}"));
+        let first = match &contents.steps[..] {
+            [Step { role: Role::Positive, leaf, .. }, Step { role: Role::Exact, .. }] if shard_bits == 0 => {
+                layer(leaf)?
+            }
+            _ => None,
+        };
+        let first = first.filter(|first| !first.payload().is_empty());
+        let table = first.ok_or_else(|| wrong("its layers are not a filter that takes keys and an exact bit"))?;
+        let (chunks, _) = digests.as_chunks::<16>();
+        let all = chunks.iter().map(|&bytes| Digest::from_bits(u128::from_le_bytes(bytes)));
+        let mut members: Vec<Digest> = all.collect();
+        let excluded = members.split_off(kept.members as usize);
+        let ascends = |list: &[Digest]| list.windows(2).all(|pair| pair[0] < pair[1]);
+        let both = |key: &Digest| excluded.binary_search(key).is_ok();
+        if !ascends(&members) || !ascends(&excluded) || members.iter().any(both) {
+            return Err(wrong("its digests are not in order"));
+        }
+        if !members.iter().all(|&key| table.contains(key)) {
+            return Err(wrong("its first layer does not match a member"));
+        }
+        Chained::with(Core { hasher, key_type, table }, members, excluded).map_err(|error| wrong(&error.to_string()))
+    }
+}
+
+/// A leaf as a layer that takes keys; none if it takes none.
+fn layer(leaf: &Leaf) -> Result<Option<Box<dyn Layer>>, FormatError> {
+    let Some(part) = quotient::Quotient::of(leaf).and_then(|leaf| leaf.parts().first()) else {
+        return Ok(leaf.layers().and_then(|mut layers| layers.pop()));
+    };
+    let Owned { geometry, payload } = Owned::from(part);
+    let checked =
+        OwnedQuotient::checked(geometry, &payload).map_err(|error| FormatError::invalid(error.to_string()))?;
+    let layer =
+        checked.ok_or_else(|| FormatError::invalid("the slots of the quotient filter contradict one another"))?;
+    Ok(Some(Box::new(layer)))
+}

@@ -69,7 +69,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Bloom`], [`Cuckoo`], [`Quotient`] and [`Stacked`] are filters whose keys change; [`bounds`] has the least sizes possible.
+//! [`Bloom`], [`Cuckoo`], [`Quotient`], [`Stacked`] and [`Chained`] are filters whose keys change; [`bounds`] has the least sizes possible.
 //!
 //! # Features
 //!

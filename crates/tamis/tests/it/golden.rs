@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use tamis::internals::with_shard_keys;
-use tamis::{Base, Digest, Effort, Filter, Hasher, Key, KeyType, Kind, Layout};
+use tamis::{Base, Bloom, Chained, Digest, Effort, Filter, Hasher, Key, KeyType, Kind, Layout};
 
 use super::repair::Parts;
 
@@ -150,6 +150,7 @@ fn all() -> Vec<(String, Filter)> {
     later.more = vec![(4, b"a later writer".to_vec()), (1000, vec![0xff; 40])];
     later.front[12..].copy_from_slice(&[0, 0, 0, 0x80]);
     all.push(("skipped".into(), Filter::open(later.file()).unwrap()));
+    all.push(("changing".into(), changing()));
     all
 }
 
@@ -165,6 +166,16 @@ fn partitioned() -> Filter {
     all.push("key", "key-0").unwrap();
     all.exclude("other", "other-0").unwrap();
     all.finish().unwrap()
+}
+
+/// A filter that changes, which also keeps the digests of both sides.
+fn changing() -> Filter {
+    let mut filter = Chained::over(Bloom::with_capacity(1000).fpr(0.02).build::<str>().unwrap()).unwrap();
+    filter.insert_many(keys()).unwrap();
+    others().for_each(|key| assert!(filter.exclude(key).unwrap()));
+    let bytes = filter.snapshot().unwrap();
+    assert_eq!(Chained::restore(bytes.clone()).unwrap().snapshot().unwrap(), bytes);
+    Filter::open(bytes).unwrap()
 }
 
 fn ask_partitioned(filter: &Filter) {

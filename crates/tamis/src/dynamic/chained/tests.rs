@@ -318,3 +318,52 @@ fn what_changes_need_is_checked() {
     assert!(error.starts_with("over: the first layer holds keys"), "{error}");
     assert!(filter.insert("text").is_err() && filter.contains("text").is_err());
 }
+
+/// A file whose sums are right and whose digests are not: no writer writes it.
+#[test]
+fn digests_that_contradict_are_rejected() {
+    use crate::format::{Form, Header, Kept, Writer};
+    use crate::hash::Salt;
+    use crate::leaves::{Role, Sides, Structure, Work, ribbon};
+
+    let mut filter = all(100, 0.01).remove(2);
+    filter.insert_many(0..20u64).unwrap();
+    let Core { hasher, key_type, table } = &filter.0;
+    let file = |members: &[Digest], excluded: &[Digest], claimed: u64| {
+        let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
+        let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };
+        let part = exact.build(Sides::new(&[], &&[][..]).of(Role::Exact), &work).unwrap();
+        let kinds = vec![[Role::Positive.encode(), table.shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
+        let mut bytes = vec![];
+        let mut writer = Writer::new(&mut bytes, &Header::new(Form::Filter, *hasher, *key_type), kinds).unwrap();
+        writer.shard(&[table.shown.first.encoded(), part]).unwrap();
+        let digests: Vec<u8> = members.iter().chain(excluded).flat_map(|key| key.to_bits().to_le_bytes()).collect();
+        writer.keep(Kept { members: claimed, excluded: excluded.len() as u64 }, &digests).unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    let mut members: Vec<Digest> = (0..20u64).map(|key| hasher.integer(key)).collect();
+    let mut others: Vec<Digest> = (100..120u64).map(|key| hasher.integer(key)).collect();
+    members.sort();
+    others.sort();
+    let good = Chained::restore(file(&members, &others, 20)).unwrap();
+    assert!((0..20u64).all(|key| good.contains(key).unwrap()) && good.excluded_len() == 20);
+    let mut both = others.clone();
+    both[0] = members[0];
+    both.sort();
+    let twice = [&members[..], &members[19..]].concat();
+    let reversed: Vec<Digest> = members.iter().rev().copied().collect();
+    for (bytes, expected) in [
+        (file(&members, &both, 20), "its digests are not in order"),
+        (file(&twice, &others, 21), "its digests are not in order"),
+        (file(&reversed, &others, 20), "its digests are not in order"),
+        (file(&others, &members, 20), "its first layer does not match a member"),
+        (file(&members, &others, 19), "bytes between payload and directory"),
+        (file(&members, &others, 21), "the payload"),
+        (file(&members, &others, 1 << 40), "the payload"),
+        (file(&members, &others, 1 << 41), "number of members"),
+    ] {
+        let error = Chained::restore(bytes).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}; expected {expected}");
+    }
+}

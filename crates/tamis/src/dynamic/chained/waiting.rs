@@ -37,7 +37,7 @@ struct Part {
 #[derive(Clone, Copy)]
 struct Node {
     key: Digest,
-    /// A hash of the gate: gates that share it are told apart by those who ask.
+    /// A hash of the gate: gates that share it are distinguished by the caller.
     gate: u32,
     next: u32,
 }

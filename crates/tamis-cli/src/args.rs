@@ -251,9 +251,13 @@ impl HashAndLimitArgs {
         let common = self.limits.common(interrupt).metadata(&self.metadata);
         Ok(match secret {
             Some(file) => common.secret(file.secret).secret_beside(),
-            None if self.secret => common.hasher(random("--secret")?),
-            None => common.seed(self.seed),
+            None => common.hasher(self.hasher()?),
         })
+    }
+
+    /// The hash: with the seed, or with a random secret.
+    pub(crate) fn hasher(&self) -> Result<Hasher> {
+        if self.secret { random("--secret") } else { Ok(Hasher::seeded(self.seed)) }
     }
 }
 

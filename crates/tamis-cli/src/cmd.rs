@@ -3,6 +3,7 @@
 pub(crate) mod any_builder;
 pub(crate) mod build;
 mod build_args;
+pub(crate) mod changing;
 pub(crate) mod inspect;
 mod key_batch;
 pub(crate) mod map;
@@ -234,9 +235,9 @@ fn partition_lines(filter: &Filter) -> String {
     out
 }
 
-/// Whether the number of excluded keys is an estimate: few are counted, and so are those of partitions.
+/// Whether the number of excluded keys is an estimate: few are counted, and so are those of partitions and of filters that change.
 fn is_estimate(filter: &Filter) -> bool {
-    filter.excluded_len() >= 1 << 14 && !filter.is_partitioned()
+    filter.excluded_len() >= 1 << 14 && !filter.is_partitioned() && filter.kept_bytes() == 0
 }
 
 /// A number, or an estimate of one with three digits that mean something.

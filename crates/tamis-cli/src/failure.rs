@@ -61,7 +61,7 @@ impl Kind {
             };
             match (file, build) {
                 // A good file, and the wrong command.
-                (Some(FormatError::Form { .. }), _) => Some(Kind::Error),
+                (Some(FormatError::Form { .. } | FormatError::ReadOnly), _) => Some(Kind::Error),
                 (Some(_), _) => Some(Kind::File),
                 (_, Some(BuildError::Cancelled)) => Some(Kind::Interrupted),
                 _ => None,

@@ -9,6 +9,7 @@ use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::any_builder::AnyBuilder;
 use super::build_args::{BuildArgs, Inputs};
+use super::changing;
 use super::output::Output;
 use super::{
     approx, bits_per_key, blank, count, fpr_line, grouped, groups, is_estimate, layer_lines, layers, overhead,
@@ -38,6 +39,10 @@ use crate::usage;
 pub(crate) struct Args {
     #[command(flatten)]
     build: BuildArgs,
+    /// Build a filter for tamis add, exclude and remove, over bloom, classic-bloom, cuckoo (the default) or quotient. The
+    /// file keeps 16 bytes more for each member and excluded key, which queries do not read
+    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "secret_file", "metadata", "secret_file", "metadata", "shard_bytes"])]
+    changing: bool,
     /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -50,6 +55,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.build.sources()?;
     let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
+    if args.changing {
+        let (filter, counts) = args.build.changing(&sources)?;
+        interrupt.build()?;
+        return changing::save(&output, &filter, args.report, &counts);
+    }
     let secret = args.build.secret_file()?;
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow, bail};
-use tamis::{BuildError, Effort, Kind, Layout, OnConflict};
+use tamis::{BuildError, Chained, Effort, Key as _, Kind, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
-use super::{at, key_bytes};
+use super::{at, changing, grouped, key_bytes};
 use crate::args::{self, HashAndLimitArgs, InputArgs};
 use crate::failure::{self, Conflict};
 use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
@@ -199,6 +199,41 @@ impl BuildArgs {
             (inputs.excluded, inputs.places[1]) = (Some(counts), places);
         }
         Ok((keys, inputs))
+    }
+
+    /// Reads everything into a filter that changes.
+    pub(super) fn changing(&self, sources: &Sources) -> Result<(Chained, Vec<changing::Counted>)> {
+        let hasher = self.shared.hasher()?;
+        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        let (mut digests, mut integers) = (vec![], false);
+        let (keys, _) = read("reading", &sources.keys, &options, |key, _| {
+            digests.push(match key {
+                KeyRef::Bytes(bytes) => bytes.digest(&hasher),
+                KeyRef::Integer(number) => number.digest(&hasher),
+            });
+            integers = matches!(key, KeyRef::Integer(_));
+            Ok(())
+        })?;
+        digests.sort_unstable();
+        digests.dedup();
+        let share = |share: f64| (digests.len() as f64 * (1.0 + share)).ceil() as u64;
+        let capacity = match self.capacity {
+            Some(Capacity::Keys(keys)) if keys < digests.len() as u64 => {
+                bail!("--capacity {}: {} keys; expected as many at least", grouped(keys), grouped(digests.len() as u64))
+            }
+            Some(Capacity::Keys(keys)) => keys,
+            Some(Capacity::Share(more)) => share(more),
+            None => share(0.2),
+        };
+        // Half of what passes the first layer matches.
+        let fpr = (2.0 * self.fpr.unwrap_or(0.01)).min(0.5);
+        let mut filter = changing::empty(self.kind, capacity, fpr, hasher, integers)?;
+        let added = filter.insert_digests(digests)?;
+        let mut counted = vec![changing::Counted::new("added", added, &keys)];
+        if !sources.excluded.is_empty() {
+            counted.push(changing::apply(&sources.excluded, &options, &mut filter, changing::Verb::Exclude)?);
+        }
+        Ok((filter, counted))
     }
 
     /// An error of the library in terms of files; `output` is where the filter would go.

@@ -90,15 +90,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn fields(filter: &Filter) -> Value {
-    let bytes = filter.as_bytes().len() as u64;
+pub(super) fn fields(filter: &Filter) -> Value {
+    let kept = filter.kept_bytes();
+    let bytes = filter.as_bytes().len() as u64 - kept;
     let (bits, bound) = (bits_per_key(bytes, filter.len()), bound(filter));
     let mut fields = json!({
         "keys": filter.len(),
         "excluded": filter.excluded_len(),
         "excluded_estimated": is_estimate(filter),
         "key_type": filter.key_type().to_string(),
-        "bytes": bytes,
+        "bytes": filter.as_bytes().len(),
+        "kept_bytes": kept,
         "bits_per_key": bits,
         "bound_bits_per_key": bound,
         "overhead": overhead(bits, bound),
@@ -112,13 +114,17 @@ fn fields(filter: &Filter) -> Value {
     fields
 }
 
-fn lines(filter: &Filter) -> String {
+pub(super) fn lines(filter: &Filter) -> String {
     let mut out = format!("keys        {} ({})\n", grouped(filter.len()), filter.key_type());
     if filter.excluded_len() > 0 {
         out += &format!("excluded    {}\n", approx(filter.excluded_len(), is_estimate(filter)));
     }
     out += &hash_line(filter.hasher());
-    out += &size_line(filter.as_bytes().len() as u64, filter.len(), bound(filter));
+    let kept = filter.kept_bytes();
+    out += &size_line(filter.as_bytes().len() as u64 - kept, filter.len(), bound(filter));
+    if kept > 0 {
+        out += &format!("kept        {} bytes more of digests, for changes; queries do not read them\n", grouped(kept));
+    }
     out += &fpr_line(filter.fpr());
     out += &format!("shards      {}\n", grouped(filter.shards()));
     out + &partition_lines(filter) + &layer_lines(filter)

@@ -4,7 +4,7 @@ mod add;
 mod build;
 mod freeze;
 pub(super) mod inspect;
-mod lock;
+pub(super) mod lock;
 mod merge;
 mod query;
 mod remove;

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bad;
+mod changing;
 mod errors;
 mod expect;
 mod formats;

@@ -1,7 +1,7 @@
-//! an index that is changed in place -> one command at a time.
+//! a file that is changed in place -> one command at a time.
 //!
-//! A change reads the index, and in the end renames a new file over it. Of two changes at once one would be lost. So a command that changes an index
-//! locks it before it reads it; another one waits, and then reads what the first has written. The lock is the system's, on the index itself: it needs no
+//! A change reads the file, and in the end renames a new file over it. Of two changes at once one would be lost. So a command that changes a file
+//! locks it before it reads it; another one waits, and then reads what the first has written. The lock is the system's, on the file itself: it needs no
 //! file of its own, and ends with the process. After a wait the name may belong to another file, which is then the one to lock.
 
 use std::fs::{File, Metadata, TryLockError, metadata};
@@ -14,18 +14,21 @@ use crate::input::Identity;
 use crate::{json, screen};
 
 /// Holds the lock of a file, if it takes one.
-pub(super) struct Lock {
+pub(in crate::cmd) struct Lock {
     _file: Option<File>,
 }
 
 impl Lock {
-    /// Locks the output of a command, if it is one of its indexes; waits for it if need be.
-    pub(super) fn new<'a>(output: &Path, indexes: impl IntoIterator<Item = &'a std::path::PathBuf>) -> Result<Lock> {
+    /// Locks the output of a command, if it is one of the files that it changes; waits for it if need be.
+    pub(in crate::cmd) fn new<'a>(
+        output: &Path,
+        files: impl IntoIterator<Item = &'a std::path::PathBuf>,
+    ) -> Result<Lock> {
         let changed = Identity::of_path(output);
-        if changed.is_none() || !indexes.into_iter().any(|index| Identity::of_path(index) == changed) {
+        if changed.is_none() || !files.into_iter().any(|file| Identity::of_path(file) == changed) {
             return Ok(Lock { _file: None });
         }
-        let file = lock(output).with_context(|| format!("{}: the index cannot be locked", output.display()))?;
+        let file = lock(output).with_context(|| format!("{}: it cannot be locked", output.display()))?;
         Ok(Lock { _file: Some(file) })
     }
 }
@@ -45,7 +48,7 @@ fn lock(path: &Path) -> io::Result<File> {
                 }
                 file.lock()?;
             }
-            // Without locks in its file system an index can be changed all the same.
+            // Without locks in its file system a file can be changed all the same.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             tried => tried?,
         }

@@ -1,0 +1,87 @@
+//! --changing, add, exclude, remove -> files that stay right about both lists while these change.
+
+use crate::test_dir::{TestDir, numbers, quickstart};
+
+#[test]
+fn files_change_and_stay_right() {
+    let dir = TestDir::new();
+    let (deny, allow) = (quickstart("deny.txt"), quickstart("allow.txt"));
+    dir.put("more.txt", "one.example\ntwo.example\n\ntwo.example\n");
+    dir.put("others.txt", "three.example\nfour.example\n");
+    for kind in ["", "--kind cuckoo", "--kind bloom", "--kind classic-bloom --fpr 3%", "--kind quotient --secret"] {
+        let built = dir.run(&format!("build {deny} --exclude {allow} --changing -o d.tamis {kind}")).text(0);
+        assert!(
+            built.starts_with("added       93,514 keys, 0 as before\nexcluded    30,335 keys, 0 as before\n"),
+            "{built}"
+        );
+        // Sixteen bytes for each of both.
+        assert!(built.contains("\nkept        1,981,584 bytes more of digests"), "{built}");
+        let excluded = dir.run("exclude d.tamis others.txt").text(0);
+        assert!(excluded.starts_with("excluded    2 keys, 0 as before\n"), "{excluded}");
+        let added = dir.run("add d.tamis more.txt").text(0);
+        assert!(added.starts_with("added       2 keys, 1 as before, 1 blank line skipped\n"), "{added}");
+        assert!(added.contains("\nkeys        93,516 (bytes)\nexcluded    30,337\n"), "{added}");
+        for list in [&allow, &"others.txt".to_string()] {
+            dir.run(&format!("verify d.tamis --keys {deny} --exclude {list}")).text(0);
+        }
+        dir.run("verify d.tamis --keys more.txt").text(0);
+        let again = dir.run("exclude d.tamis others.txt -q").text(0);
+        assert_eq!(again, "");
+        // To another file; the old one stays as it is.
+        dir.run("remove d.tamis others.txt --excluded -o e.tamis").text(0);
+        let removed = dir.run("remove e.tamis more.txt").failure(2);
+        assert!(
+            removed.contains("more.txt: line 4: \"two.example\" is no member; expected one; nothing was changed"),
+            "{removed}"
+        );
+        dir.put("once.txt", "one.example\ntwo.example\n");
+        dir.run("remove e.tamis once.txt").text(0);
+        let inspected = dir.run("inspect e.tamis").text(0);
+        assert!(inspected.contains("\nkeys        93,514 (bytes)\nexcluded    30,335\n"), "{inspected}");
+        dir.run("verify d.tamis --keys more.txt").text(0);
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_is_said() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..100));
+    dir.put("others.txt", numbers(1000..1100));
+    dir.run("build keys.txt --exclude others.txt -o fixed.tamis").text(0);
+    dir.run("build keys.txt --exclude others.txt --changing --capacity 110 -o d.tamis").text(0);
+    dir.run("build keys.txt --exclude others.txt --changing --integers -o integers.tamis").text(0);
+    let before = dir.read("d.tamis");
+    for (line, code, expected) in [
+        ("exclude fixed.tamis others.txt", 2, "fixed.tamis: read-only, it keeps no digests"),
+        ("add fixed.tamis others.txt", 2, "expected a filter built with --changing"),
+        ("exclude d.tamis keys.txt", 4, "keys.txt: line 1: \"0\" is a member; expected none; remove it first"),
+        ("add d.tamis others.txt", 4, "others.txt: line 1: \"1000\" is excluded; expected none"),
+        ("remove d.tamis others.txt", 2, "others.txt: line 1: \"1000\" is no member; expected one"),
+        ("add integers.tamis others.txt", 2, "the keys of the filter are integers"),
+        ("add missing.tamis others.txt", 2, "missing.tamis: no such file"),
+        ("add keys.txt others.txt", 3, "keys.txt: not a tamis file"),
+        ("build keys.txt --exclude keys.txt --changing -o e.tamis", 4, "is a member; expected none"),
+        ("build keys.txt --changing --kind ribbon -o e.tamis", 2, "--kind ribbon: takes no keys after the build"),
+        ("build keys.txt --changing --exact -o e.tamis", 2, "--changing: cannot be used with --exact"),
+        ("build keys.txt --changing --capacity 50 -o e.tamis", 2, "--capacity 50: 100 keys; expected as many at least"),
+    ] {
+        let error = dir.run(line).failure(code);
+        assert!(error.contains(expected), "{line}: {error}");
+    }
+    dir.put("many.txt", numbers(5000..6000));
+    let full = dir.run("add d.tamis many.txt").failure(2);
+    assert!(full.contains("full with"), "{full}");
+    assert_eq!(dir.read("d.tamis"), before);
+    assert!(!dir.path("e.tamis").exists());
+}
+
+#[test]
+fn reports_are_json_too() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..100));
+    let built = dir.run("build keys.txt --changing -o d.tamis --json").json(0);
+    assert_eq!((&built["changed"], &built["keys"], &built["kept_bytes"]), (&100.into(), &100.into(), &1600.into()));
+    dir.put("more.txt", numbers(50..150));
+    let added = dir.run("add d.tamis more.txt --json").json(0);
+    assert_eq!((&added["changed"], &added["unchanged"], &added["keys"]), (&50.into(), &50.into(), &150.into()));
+}

@@ -9,6 +9,7 @@
 //!   cargo run --release -p tamis-bench -- adversary
 //!   cargo run --release -p tamis-bench -- adaptive
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
+//!   cargo run --release -p tamis-bench -- change
 //!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
 //!   cargo run --release -p tamis-bench -- store
@@ -32,6 +33,7 @@ mod arch;
 pub mod bits;
 pub mod candidate;
 mod certificates;
+mod change;
 mod count_log;
 mod end_to_end;
 mod exact;
@@ -84,6 +86,8 @@ enum Experiment {
     Store(store::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),
+    /// Filters that change: an exact bit alone and behind a first layer; changes per second, the longest one, bits.
+    Change(change::Options),
 }
 
 fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
@@ -102,6 +106,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::Figures(options) => plain(&figures::run(options)?),
         Experiment::Store(options) => output.publish(&store::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
+        Experiment::Change(options) => output.publish(&change::run(options)?),
     }
 }
 

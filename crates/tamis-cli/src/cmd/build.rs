@@ -41,7 +41,7 @@ pub(crate) struct Args {
     build: BuildArgs,
     /// Build a filter for tamis add, exclude and remove, over bloom, classic-bloom, cuckoo (the default) or quotient. The
     /// file keeps 16 bytes more for each member and excluded key, which queries do not read
-    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "secret_file", "metadata", "secret_file", "metadata", "shard_bytes"])]
+    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "secret_file", "metadata", "shard_bytes"])]
     changing: bool,
     /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]

@@ -39,7 +39,7 @@ impl Chained {
     ///
     /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
     pub fn write_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        to_file(path.as_ref(), self.0.hasher, |out| Ok(self.write(out)?))
+        to_file(path.as_ref(), self.0.hasher.is_secret(), |out| Ok(self.write(out)?))
     }
 
     fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {

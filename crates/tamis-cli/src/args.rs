@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use tamis::{Limits, Options};
+use tamis::{Hasher, Limits, Options};
 
 use crate::input::{self, Format, Source};
 use crate::interrupt::Interrupt;

@@ -255,7 +255,7 @@ impl HashAndLimitArgs {
         })
     }
 
-    /// The hash: with the seed, or with a secret that goes into the file.
+    /// The hash: with the seed, or with a random secret.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
         if self.secret { random("--secret") } else { Ok(Hasher::seeded(self.seed)) }
     }

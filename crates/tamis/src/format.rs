@@ -62,7 +62,7 @@ mod section {
     pub(super) const CONTENTS: u64 = 3;
     pub(super) const PREPARATION: u64 = 5;
     pub(super) const METADATA: u64 = 6;
-    pub(super) const KEPT: u64 = 8;
+    pub(super) const KEPT: u64 = 10;
 }
 
 /// The number of the hash whose secret is not in the file.

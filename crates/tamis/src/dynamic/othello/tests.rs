@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use std::collections::HashMap;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -188,7 +188,7 @@ fn keys_chosen_for_one_shard_do_not_grow_the_directory() {
     let mut bits = empty(5);
     let chosen: Vec<Digest> = {
         let salt = bits.cells.salt();
-        (0..).map(|i| digest(i)).filter(|key| key.salted(salt) >> 52 == 7).take(9_000).collect()
+        (0..).map(digest).filter(|key| key.salted(salt) >> 52 == 7).take(9_000).collect()
     };
     chosen.iter().for_each(|&key| assert!(bits.set(key, key.lo & 1 == 1).unwrap()));
     assert!(chosen.iter().all(|&key| bits.listed(key) == Some(key.lo & 1 == 1)));

@@ -10,6 +10,7 @@
 //!   cargo run --release -p tamis-bench -- adaptive
 //!   cargo run --release -p tamis-bench -- adaptive --simulate
 //!   cargo run --release -p tamis-bench -- change
+//!   cargo run --release -p tamis-bench -- patches
 //!   cargo run --release -p tamis-bench -- sizes
 //!   cargo run --release -p tamis-bench -- steer-table
 //!   cargo run --release -p tamis-bench -- store
@@ -43,6 +44,7 @@ pub mod listed;
 pub mod machine;
 pub mod measure;
 pub mod ours;
+mod patches;
 #[cfg(feature = "peers")]
 pub mod peers;
 mod record;
@@ -80,6 +82,8 @@ enum Experiment {
     Adversary(adversary::Options),
     /// Sizes by rate, and by what is promised about keys outside the set: nothing is timed.
     Sizes(sizes::Options),
+    /// Patches of exact filters: sizes next to the bound, lists and filters; several days; queries through them.
+    Patches(patches::Options),
     /// Pictures of recorded results (`--record`), as SVG.
     Figures(figures::Options),
     /// A filter in a file that is read as a store would be: reads and bytes to open it and to query it.
@@ -103,6 +107,7 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::SteerTable(options) => plain(&steer_table::run(options)?),
         Experiment::Adversary(options) => output.publish(&adversary::run(options)?),
         Experiment::Sizes(options) => output.publish(&sizes::run(options)?),
+        Experiment::Patches(options) => output.publish(&patches::run(options)?),
         Experiment::Figures(options) => plain(&figures::run(options)?),
         Experiment::Store(options) => output.publish(&store::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),

@@ -9,6 +9,7 @@ mod key_batch;
 pub(crate) mod map;
 mod output;
 pub(crate) mod pages;
+pub(crate) mod patch;
 pub(crate) mod plan;
 mod prompt;
 pub(crate) mod query;
@@ -88,6 +89,7 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
                 "map" => "; use tamis map",
                 "set index" => "; use tamis sets",
                 "filter" => "; use tamis query or tamis verify",
+                "patch" => "; use it with --patch behind its filter",
                 _ => "",
             };
             anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))

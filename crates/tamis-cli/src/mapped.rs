@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use tamis::{Error, Filter, FormatError, Map, Sequence, Sets};
+use tamis::{Error, Filter, FormatError, Map, Patch, Sequence, Sets};
 
 /// Whether payloads are compared with their checksum before they are queried.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
@@ -74,6 +74,7 @@ mapped! {
     map: Map;
     sequence: Sequence;
     sets: Sets;
+    patch: Patch;
 }
 
 /// A tamis file of any form.
@@ -82,6 +83,7 @@ pub(crate) enum Any {
     Map(Map),
     Sequence(Sequence),
     Sets(Sets),
+    Patch(Patch),
     /// The bytes of a snapshot, of which the library shows little without its keys.
     Adaptive(Vec<u8>),
 }
@@ -93,6 +95,7 @@ impl Any {
             Any::Map(map) => map.as_bytes(),
             Any::Sequence(sequence) => sequence.as_bytes(),
             Any::Sets(sets) => sets.as_bytes(),
+            Any::Patch(patch) => patch.as_bytes(),
             Any::Adaptive(bytes) => bytes,
         }
     }
@@ -104,6 +107,7 @@ impl Any {
             Any::Map(_) => "map",
             Any::Sequence(_) => "sequence",
             Any::Sets(_) => "sets",
+            Any::Patch(_) => "patch",
             Any::Adaptive(_) => "adaptive",
         }
     }
@@ -116,6 +120,7 @@ pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
             "map" => map(path, how).map(Any::Map),
             "sequence" => sequence(path, how).map(Any::Sequence),
             "set index" => sets(path, how).map(Any::Sets),
+            "patch" => patch(path, how).map(Any::Patch),
             "adaptive filter" if path.as_os_str() == "-" => Ok(Any::Adaptive(stdin()?.to_vec())),
             "adaptive filter" => Ok(Any::Adaptive(std::fs::read(path)?)),
             _ => Err(FormatError::Form { found, expected }.into()),

@@ -49,6 +49,11 @@ pub enum FormatError {
         /// Which part: the header and directory, or the payload.
         part: &'static str,
     },
+    /// A patch that does not belong behind the file, or not there.
+    Patch {
+        /// What it is for, and what was expected.
+        reason: String,
+    },
     /// The secret of the file's hash is kept beside the file, and was not given, or is another one.
     Secret {
         /// Whether one was given.
@@ -98,6 +103,7 @@ impl fmt::Display for FormatError {
                 )
             }
             FormatError::Invalid { reason } => write!(f, "invalid file: {reason}"),
+            FormatError::Patch { reason } => write!(f, "patch: {reason}"),
             FormatError::Secret { given: false } => {
                 f.write_str("the secret is not in the file; expected to be given it")
             }

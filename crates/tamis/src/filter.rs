@@ -6,6 +6,8 @@
 //!   open         bytes -> steps and partitions, checked once
 //!   steps        a list of steps + a digest -> yes or no
 //!   partition    a label + a digest -> the steps of its group
+//!   patch        `Patch`: the keys whose answer changed, and chains of patches
+//!   patched      `Patched`: a filter and its patches
 //!   query        `Filter`: a key -> yes or no
 //!   typed        `Typed`: the same, for keys whose type was checked once
 //! ```
@@ -16,6 +18,8 @@ pub(crate) mod open;
 #[cfg(feature = "build")]
 pub(crate) mod options;
 pub(crate) mod partition;
+pub(crate) mod patch;
+pub(crate) mod patched;
 pub(crate) mod query;
 pub(crate) mod remote;
 pub(crate) mod steps;

@@ -67,6 +67,8 @@ mod section {
 
 /// The number of the hash whose secret is not in the file.
 const SECRET_BESIDE: u8 = 4;
+/// The hash of a patch: that of its base.
+const BASE_HASH: u8 = 5;
 
 /// A flag that readers may ignore: a later release may not read this file.
 const MAY_CHANGE: u32 = 1;
@@ -102,7 +104,7 @@ impl Kept {
 /// ```text
 ///   form u8 | hash u8 | key type u8 | shard bits u8
 ///   hash 0: seed varint      1: secret 2 x u64      2: seed varint, number u64      3: number, number of the mix or 0: varints
-///   4: check value u64; the secret is not in the file
+///   4: check value u64; the secret is not in the file      5: of a patch, that of its base: number of the mix or 0, varint
 ///   keys varint | negatives varint
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +125,7 @@ pub(crate) struct Header {
     pub(crate) may_change: bool,
 }
 
-/// What a file holds. Reserved: 6, a patch; 7, a slice; 8, the manifest of slices; 9, rules for host names.
+/// What a file holds. Reserved: 7, a slice; 8, the manifest of slices; 9, rules for host names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A list of steps.
@@ -138,6 +140,8 @@ pub(crate) enum Form {
     Sets = 4,
     /// An adaptive filter.
     Adaptive = 5,
+    /// Keys whose answer another file has wrong; or a file and its patches.
+    Patch = 6,
 }
 
 impl Form {
@@ -149,6 +153,7 @@ impl Form {
             3 => Ok(Form::Sequence),
             4 => Ok(Form::Sets),
             5 => Ok(Form::Adaptive),
+            6 => Ok(Form::Patch),
             _ => Err(FormatError::unsupported("form", byte)),
         }
     }
@@ -161,6 +166,7 @@ impl Form {
             Form::Sequence => "sequence",
             Form::Sets => "set index",
             Form::Adaptive => "adaptive filter",
+            Form::Patch => "patch",
         }
     }
 }
@@ -182,6 +188,7 @@ impl Header {
     fn encode(&self) -> Vec<u8> {
         let kind = self.hasher.kind();
         let hash = match kind {
+            HashKind::Seeded | HashKind::Mixed if self.form == Form::Patch => BASE_HASH,
             HashKind::Seeded => 0,
             HashKind::Secret if self.secret_beside => SECRET_BESIDE,
             HashKind::Secret => 1,
@@ -197,6 +204,7 @@ impl Header {
         let mut out = vec![self.form as u8, hash, key_type, self.shard_bits as u8];
         let [a, b] = self.hasher.words();
         match kind {
+            HashKind::Seeded | HashKind::Mixed if self.form == Form::Patch => put_varint(&mut out, b),
             HashKind::Seeded => put_varint(&mut out, a),
             HashKind::Secret if self.secret_beside => {
                 out.extend_from_slice(&secret_check(&self.hasher).to_le_bytes());
@@ -243,9 +251,16 @@ impl Header {
                 }
                 hasher
             }
+            BASE_HASH if form == Form::Patch => match from.varint()? {
+                0 => Hasher::seeded(0),
+                mix => Hasher::seeded(0).mixed(mix),
+            },
             number => return Err(FormatError::unsupported("hash", number)),
         };
-        if secret.is_some() && hash != SECRET_BESIDE {
+        if form == Form::Patch && hash != BASE_HASH {
+            return Err(FormatError::invalid(format!("header: hash is {hash}, expected 5 for a patch")));
+        }
+        if secret.is_some() && hash != SECRET_BESIDE && hash != BASE_HASH {
             return Err(FormatError::NoSecret);
         }
         if hash == 3 && key_type != KeyType::Digest {

@@ -33,6 +33,18 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
+//! **Patches** make a filter of yesterday answer as the lists of today say ([`Filter::diff`]):
+//!
+//! ```
+//! let filter = tamis::build(0..1000).exclude(1000..9000).exact().finish()?;
+//! let mut diff = filter.diff()?;
+//! (1..1000).try_for_each(|key| diff.push(key))?;
+//! (1000..9000).chain([0]).try_for_each(|key| diff.exclude(key))?;
+//! let today = filter.with_patches([diff.finish()?])?;
+//! assert!(!today.contains(0)? && today.contains(1)?);
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
 //! **Workloads** are expected queries with their weights. The filter spends its bits on the frequent ones
 //! ([`FilterBuilder::workload`]):
 //!
@@ -144,9 +156,11 @@ pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueEr
 pub use filter::build::Papers;
 #[cfg(feature = "build")]
 pub use filter::build::{
-    Collector, FilterBuilder, Options, Partitioned, Progress, Rates, Report, Sealed, WorkloadReport, build,
+    Collector, Diff, FilterBuilder, Options, Partitioned, Progress, Rates, Report, Sealed, WorkloadReport, build,
     build_digests, stream,
 };
+pub use filter::patch::Patch;
+pub use filter::patched::Patched;
 pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::remote::{Fetch, Remote};
 pub use filter::typed::Typed;
@@ -217,6 +231,8 @@ mod pages {
     mod workloads {}
     #[doc = include_str!("../../../docs/guide/partitions.md")]
     mod partitions {}
+    #[doc = include_str!("../../../docs/guide/patches.md")]
+    mod patches {}
     #[doc = include_str!("../../../docs/guide/maps.md")]
     mod maps {}
     #[doc = include_str!("../../../docs/guide/many-sets.md")]

@@ -8,7 +8,7 @@ use tamis::{FileInfo, Filter};
 
 use super::{
     approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers, map,
-    open_file, overhead, partition_lines, partitions, print, put_hash, sets, shown, size_line,
+    open_file, overhead, partition_lines, partitions, patch, print, put_hash, sets, shown, size_line,
 };
 use crate::Outcome;
 use crate::input;
@@ -16,7 +16,7 @@ use crate::json;
 use crate::mapped::{self, Any, VerifyArgs};
 use crate::secret::SecretArgs;
 
-/// Show what is in a tamis file: a filter, a map, a sequence, a set index or an adaptive filter
+/// Show what is in a tamis file: a filter, a patch, a map, a sequence, a set index or an adaptive filter
 ///
 /// Prints keys, hash, size, layers and their sizes. A map is a tree: every node is a line, indented below the node above it.
 /// Of an adaptive filter only the size is shown.
@@ -50,6 +50,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Any::Map(map) => map::inspect::report(map),
         Any::Sequence(sequence) => map::inspect::sequence(sequence),
         Any::Sets(index) => sets::inspect::report(index, args.names),
+        Any::Patch(found) => (patch::patch_fields(found), patch::patch_lines(found)),
         Any::Adaptive(bytes) => (json!({ "bytes": bytes.len() }), size_line(bytes.len() as u64, 0, None)),
     };
     let info = FileInfo::of(any.bytes())?;
@@ -110,6 +111,9 @@ pub(super) fn fields(filter: &Filter) -> Value {
         "groups": groups(filter),
         "layers": layers(filter),
     });
+    if !filter.patches().is_empty() {
+        fields["chain"] = filter.patches().iter().map(patch::patch_fields).collect();
+    }
     put_hash(&mut fields, filter.hasher());
     fields
 }
@@ -127,5 +131,11 @@ pub(super) fn lines(filter: &Filter) -> String {
     }
     out += &fpr_line(filter.fpr());
     out += &format!("shards      {}\n", grouped(filter.shards()));
-    out + &partition_lines(filter) + &layer_lines(filter)
+    out += &partition_lines(filter);
+    out += &layer_lines(filter);
+    for patch in filter.patches() {
+        let (number, changed) = (patch.number(), super::count(patch.len(), "key"));
+        out += &format!("patch {number:<5} {changed} changed, {} bytes\n", grouped(patch.as_bytes().len() as u64));
+    }
+    out
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::{Filter, Key, QueryError};
+use tamis::{Key, Patched, QueryError};
 
 use super::key_batch::KeyBatch;
+use super::patch::with_patches;
 use super::prompt::{Answer, answer_all};
 use super::{check_partitions, open, print, print_json, query_error, shown, to_stdout};
 use crate::Outcome;
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     filter: PathBuf,
     #[command(flatten)]
     keys: QueriedKeys,
+    /// Patch file of FILE, made by tamis diff; may be repeated, in order
+    #[arg(long, value_name = "PATCH", num_args = 1, action = clap::ArgAction::Append)]
+    patch: Vec<PathBuf>,
     /// Print the keys that do not match
     #[arg(short = 'v', long = "invert")]
     invert: bool,
@@ -68,6 +72,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let filter = open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
     let partitioned = args.partition.is_some() || args.input.is_partitioned();
     check_partitions(&args.filter, &filter, partitioned, "--partition NAME or --partition-column NAME")?;
+    let filter = with_patches(&filter, &args.patch, args.verify.no_verify)?;
     if let Some(name) = args.partition.as_ref().filter(|name| filter.has_partition(name) == Ok(false)) {
         let message = format!(
             "{}: no partition {name:?}; expected one of its {}",
@@ -91,7 +96,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// Gathers keys, queries them together, and prints those that were selected.
 struct BatchQuery<'a> {
-    filter: &'a Filter,
+    filter: &'a Patched,
     args: &'a Args,
     sources: &'a [Source],
     out: Stdout,
@@ -133,7 +138,7 @@ impl Answer for BatchQuery<'_> {
 }
 
 impl<'a> BatchQuery<'a> {
-    fn new(filter: &'a Filter, args: &'a Args, sources: &'a [Source]) -> BatchQuery<'a> {
+    fn new(filter: &'a Patched, args: &'a Args, sources: &'a [Source]) -> BatchQuery<'a> {
         let (out, keys, rows) = (screen::stdout(), KeyBatch::default(), KeyBatch::default());
         let (runs, lines, answers) = (vec![], vec![], vec![]);
         BatchQuery { filter, args, sources, out, keys, runs, rows, lines, answers, answered: 0, matches: 0 }
@@ -205,7 +210,7 @@ impl<'a> BatchQuery<'a> {
 
 /// Queries keys together: without partitions, or partition by partition.
 fn query_many<K: Key>(
-    filter: &Filter,
+    filter: &Patched,
     runs: &[(Vec<u8>, usize)],
     mut keys: &[K],
     mut answers: &mut [bool],

@@ -391,7 +391,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 43);
+    assert_eq!(examples.len(), 48);
     let mut types = BTreeMap::new();
     for line in printed.lines().filter(|line| line.starts_with('{')) {
         one_type_per_field(&serde_json::from_str(line).unwrap(), &mut types);
@@ -412,8 +412,10 @@ fn help_names_every_option_and_fits_a_terminal() {
         ),
         (
             "query",
-            "--no-verify --key --quiet --line-number --rows --invert --count --tsv --json --partition --partition-column",
+            "--patch --no-verify --key --quiet --line-number --rows --invert --count --tsv --json --partition --partition-column",
         ),
+        ("diff", "--patch --keys --exclude --fpr --max-fpr --output --json --quiet --partition-column --memory"),
+        ("patch", "--output --json --quiet"),
         ("inspect", "--no-verify --names --json"),
         ("verify", "--keys --exclude --on-conflict --json --partition-column"),
     ] {

@@ -16,6 +16,7 @@ mod negatives;
 #[cfg(unix)]
 mod outputs;
 mod partitions;
+mod patches;
 mod plan;
 mod secrets;
 mod sets;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError};
-use crate::filter::open::open;
+use crate::filter::open::open_alone;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
@@ -90,7 +90,7 @@ impl<T> Core<T> {
     ) -> Result<Option<(Core<T>, u64)>, FormatError> {
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open(&bytes, None, &budget)?;
+        let contents = open_alone(&bytes, None, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
         let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;

@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
-use crate::filter::open::open;
+use crate::filter::open::open_alone;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Key, KeyType, Mismatch};
@@ -79,7 +79,7 @@ impl Stacked {
         let bytes = bytes.into();
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open(&bytes, None, &budget)?;
+        let contents = open_alone(&bytes, None, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
         budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;

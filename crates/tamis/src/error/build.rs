@@ -91,6 +91,8 @@ enum BuildError {
         };
     /// More keys than a file, or a group of partitions, holds.
     TooManyKeys { keys: u64, place: &'static str } => "keys: {keys} are more than a {place} holds; expected fewer";
+    /// A filter that patches cannot be made of.
+    Patch { reason: &'static str } => "diff: {reason}";
     /// There is no memory for a table.
     NoMemory { bytes: u64 } => "table: {bytes} bytes cannot be allocated; expected fewer keys or more memory";
     /// A value of a map, or the name or number of a set, that is not possible.

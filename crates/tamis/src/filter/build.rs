@@ -21,6 +21,7 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::{Comparison, Goal, Plan, Step};
 
 mod collect;
+mod diff;
 mod expect;
 mod goals;
 mod groups;
@@ -33,6 +34,8 @@ pub(crate) use crate::file::{to_file, to_memory, to_writer};
 pub(crate) use crate::filter::options::Common;
 pub use crate::filter::options::Progress;
 pub use collect::{Collector, Sealed};
+pub use diff::Diff;
+use diff::PatchHead;
 pub use expect::{Rates, WorkloadReport};
 pub use partition::Partitioned;
 #[cfg(feature = "internals")]
@@ -311,19 +314,22 @@ fn write(
     let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && plan.promises(request.keys);
     let excluded = if promised { shards.excluded() } else { 0 };
     shards.hand_over();
-    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, out)?;
+    let patch = options.patch.as_deref();
+    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, patch, out)?;
     // The last shards do not check the flag, and a cancelled build leaves no file.
     options.common.check_cancel()?;
     Ok(Report { stats: shards.stats, bytes, workload: None })
 }
 
-/// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already.
+/// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already, and `patch` what a patch begins
+/// with.
 fn write_plan(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
     negatives: u64,
     options: &Options<'_>,
+    patch: Option<&PatchHead>,
     out: &mut dyn Output,
 ) -> Result<u64, Error> {
     if shards.bits > MAX_SHARD_BITS {
@@ -333,12 +339,15 @@ fn write_plan(
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
     let (hasher, key_type, keys) = (options.common.hasher, options.key_type(), shards.stats.keys);
     let may_change = plan.steps.iter().any(Step::may_change);
-    let header =
-        Header { shard_bits, keys, negatives, may_change, ..options.common.header(Form::Filter, hasher, key_type) };
+    let form = if patch.is_some() { Form::Patch } else { Form::Filter };
+    let header = Header { shard_bits, keys, negatives, may_change, ..options.common.header(form, hasher, key_type) };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {
         shard::build_shards(shards, plan, first, &options.common, &mut writer)?;
     }
-    Ok(writer.finish()?)
+    let Some(PatchHead { contents, labels }) = patch else { return Ok(writer.finish()?) };
+    writer.payload(labels)?;
+    let contents = [&contents[..], &writer.list()].concat();
+    Ok(writer.close(contents)?)
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
+use super::patch::{Chain, open_chain};
 use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
 use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, parts, places_in};
@@ -24,20 +25,35 @@ pub(crate) struct Contents {
     pub(crate) partitions: Option<Partitions>,
     /// Digests that are kept for changes.
     pub(crate) kept: Option<(Kept, Bytes)>,
+    /// The base and its patches, if the file has some.
+    pub(crate) chain: Option<Chain>,
 }
 
 /// Reads and checks everything of a filter but the payloads.
 pub(crate) fn open(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Contents, FormatError> {
-    let (header, mut from, mut places) = parts(bytes, secret, budget)?;
+    let (header, from, places) = parts(bytes, secret, budget)?;
+    match header.form {
+        Form::Patch => open_chain(from, places, secret),
+        _ => open_plain(header, from, places),
+    }
+}
+
+/// The same without patches: for a file inside a file, and where keys are to be inserted.
+pub(crate) fn open_alone(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Contents, FormatError> {
+    let (header, from, places) = parts(bytes, secret, budget)?;
+    open_plain(header, from, places)
+}
+
+fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> Result<Contents, FormatError> {
     let (steps, partitions) = match header.form {
         Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
-        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive) => {
+        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive | Form::Patch) => {
             return Err(FormatError::Form { found: form.name(), expected: Form::Filter.name() });
         }
     };
     from.end()?;
-    let mut contents = Contents { header, steps, partitions, kept: None };
+    let mut contents = Contents { header, steps, partitions, kept: None, chain: None };
     lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
     contents.kept = places.kept()?;
     places.check()?;

@@ -8,6 +8,7 @@ use super::open::{Contents, open};
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
 use crate::filter::partition::{self, Label, Partitions};
+use crate::filter::patch::{Chain, Patch};
 use crate::filter::steps::{self, ROUND, Role, Steps};
 use crate::format::{self, Budget, Header, Kept, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
@@ -30,8 +31,11 @@ pub struct Filter {
     header: Header,
     steps: Steps,
     /// The key type, if the hash is seeded and no more, and keys carry no labels.
+    seeded: Option<KeyType>,
+    /// The same if there are no patches.
     plain: Option<KeyType>,
     partitions: Option<Arc<Partitions>>,
+    chain: Option<Arc<Chain>>,
 }
 
 equal_by_bytes!(Filter);
@@ -60,10 +64,68 @@ impl Filter {
 
     /// The same on a budget.
     pub(crate) fn within(bytes: Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Filter, FormatError> {
-        let Contents { header, steps, partitions, .. } = open(&bytes, secret, budget)?;
-        let steps = Steps::new(steps, &bytes);
-        let plain = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
-        Ok(Filter { bytes, header, steps, plain, partitions: partitions.map(Arc::new) })
+        let Contents { header, steps, partitions, chain, .. } = open(&bytes, secret, budget)?;
+        let steps = Steps::new(steps, chain.as_ref().map_or(&bytes, |chain| &chain.base));
+        let seeded = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
+        let filter =
+            Filter { bytes, header, steps, seeded, plain: None, partitions: partitions.map(Arc::new), chain: None };
+        Ok(filter.with_chain(chain))
+    }
+
+    pub(super) fn with_chain(mut self, chain: Option<Chain>) -> Filter {
+        self.plain = self.seeded.filter(|_| chain.is_none());
+        self.chain = chain.map(Arc::new);
+        self
+    }
+
+    pub(super) fn chain(&self) -> Option<&Chain> {
+        self.chain.as_deref()
+    }
+
+    /// The file that the steps are in: the base, if there are patches.
+    pub(super) fn file(&self) -> &Bytes {
+        self.chain().map_or(&self.bytes, |chain| &chain.base)
+    }
+
+    /// The answer of a list of steps, and of the patches.
+    #[inline]
+    fn answer(&self, steps: &Steps, digest: Digest) -> bool {
+        steps.contains(digest) ^ self.chain().is_some_and(|chain| chain.flips(digest))
+    }
+
+    /// The digest of a key, as the steps and the patches have it.
+    pub(super) fn digest_of<K: Key>(&self, key: &K) -> Result<Digest, QueryError> {
+        self.check::<K>()?;
+        Ok(key.digest(&self.header.hasher))
+    }
+
+    /// The same for a key that carries a label.
+    pub(super) fn digest_of_label<K: Key>(&self, label: &Label, key: &K) -> Result<Digest, QueryError> {
+        self.header.key_type.check(K::KEY_TYPE)?;
+        Ok(self.digest_in(label, key))
+    }
+
+    /// The answer for the digest of a key that is listed, under a label that then is listed too.
+    pub(super) fn answer_listed(&self, label: Option<&Label>, digest: Digest) -> bool {
+        let Some(label) = label else { return self.answer(&self.steps, digest) };
+        let group = self.partitions.as_ref().and_then(|partitions| partitions.group(label));
+        group.is_some_and(|group| group.steps.contains(digest)) ^ self.chain().is_some_and(|chain| chain.flips(digest))
+    }
+
+    /// The secret that the file needs to be opened.
+    pub(super) fn needed_secret(&self) -> Option<[u64; 2]> {
+        self.header.secret_beside.then(|| self.header.hasher.words())
+    }
+
+    /// The same for at most [`ROUND`] keys; without steps the base matches none.
+    fn answer_round(&self, steps: Option<&Steps>, digests: &[Digest], answers: &mut [bool]) {
+        match steps {
+            Some(steps) => steps::contains_many(steps, self.file(), digests, answers),
+            None => answers.fill(false),
+        }
+        if let Some(chain) = self.chain() {
+            chain.flip_many(digests, answers);
+        }
     }
 
     from_bytes!(bytes);
@@ -92,6 +154,18 @@ impl Filter {
     fn contains_carefully<K: Key>(&self, key: K) -> Result<bool, QueryError> {
         self.check::<K>()?;
         Ok(self.contains_checked(&key))
+    }
+
+    /// The same where patches are likely: the common case is in line.
+    #[inline]
+    pub(super) fn contains_patched<K: Key>(&self, key: K) -> Result<bool, QueryError> {
+        match self.chain() {
+            Some(chain) if self.seeded == Some(K::KEY_TYPE) => {
+                let digest = key.seeded_digest(&self.header.hasher);
+                Ok(self.steps.contains(digest) ^ chain.flips(digest))
+            }
+            Some(_) | None => self.contains(key),
+        }
     }
 
     /// Returns [`contains`](Self::contains) of many keys, several times faster than one by one where the filter is larger than the
@@ -133,7 +207,7 @@ impl Filter {
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
             hasher.digests_into(keys, &key, &mut digests[..keys.len()]);
-            steps::contains_many(&self.steps, &self.bytes, &digests[..keys.len()], answers);
+            self.answer_round(Some(&self.steps), &digests[..keys.len()], answers);
         }
     }
 
@@ -141,7 +215,10 @@ impl Filter {
     #[inline(always)]
     pub(super) fn contains_checked<K: Key + ?Sized>(&self, key: &K) -> bool {
         let hasher = &self.header.hasher;
-        self.steps.contains(if self.plain.is_some() { key.seeded_digest(hasher) } else { key.digest(hasher) })
+        match self.plain.is_some() {
+            true => self.steps.contains(key.seeded_digest(hasher)),
+            false => self.answer(&self.steps, key.digest(hasher)),
+        }
     }
 
     /// Returns [`contains`](Self::contains) for a digest that this filter's [`hasher`](Self::hasher) made, or that the caller made
@@ -162,7 +239,7 @@ impl Filter {
         match (&self.partitions, self.header.key_type) {
             (Some(_), _) => Err(QueryError::Partition { partitioned: true }),
             (None, KeyType::Digest) => Ok(self.contains_checked(&digest)),
-            (None, KeyType::Bytes | KeyType::Integer | KeyType::Fields) => Ok(self.steps.contains(digest)),
+            (None, KeyType::Bytes | KeyType::Integer | KeyType::Fields) => Ok(self.answer(&self.steps, digest)),
         }
     }
 
@@ -186,7 +263,7 @@ impl Filter {
     /// Answers for digests as the filter has them; `answers` is as long as `keys`.
     pub(crate) fn contains_digests(&self, keys: &[Digest], answers: &mut [bool]) {
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
-            steps::contains_many(&self.steps, &self.bytes, keys, answers);
+            self.answer_round(Some(&self.steps), keys, answers);
         }
     }
 
@@ -229,8 +306,10 @@ impl Filter {
         let partitions = self.partitioned()?;
         self.header.key_type.check(K::KEY_TYPE)?;
         let label = self.label(partition.as_ref());
-        let query = |group: &partition::Group| group.steps.contains(self.digest_in(&label, &key));
-        Ok(partitions.group(&label).is_some_and(query))
+        let Some(group) = self.group(partitions, &label) else { return Ok(false) };
+        let digest = self.digest_in(&label, &key);
+        let base = group.is_some_and(|group| group.steps.contains(digest));
+        Ok(base ^ self.chain().is_some_and(|chain| chain.flips(digest)))
     }
 
     /// Returns [`contains_in`](Self::contains_in) of many keys of one partition.
@@ -252,16 +331,26 @@ impl Filter {
         self.header.key_type.check(K::KEY_TYPE)?;
         let mut answers = vec![false; keys.len()];
         let label = self.label(partition.as_ref());
-        let Some(group) = partitions.group(&label) else { return Ok(answers) };
+        let Some(group) = self.group(partitions, &label) else { return Ok(answers) };
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
             digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = self.digest_in(&label, key));
-            steps::contains_many(&group.steps, &self.bytes, &digests[..keys.len()], answers);
+            self.answer_round(group.map(|group| &group.steps), &digests[..keys.len()], answers);
         }
         Ok(answers)
     }
 
-    fn label(&self, label: &[u8]) -> Label {
+    /// The group of a label, if it has one; none if the label was not listed, so that all its keys are rejected.
+    #[inline]
+    fn group<'a>(&self, partitions: &'a Partitions, label: &Label) -> Option<Option<&'a partition::Group>> {
+        match (partitions.group(label), self.chain()) {
+            (None, None) => None,
+            (None, Some(chain)) => (partitions.table.find(label).is_some() || chain.lists(label)).then_some(None),
+            (group, _) => Some(group),
+        }
+    }
+
+    pub(super) fn label(&self, label: &[u8]) -> Label {
         let hasher = &self.header.hasher;
         // Digests are mixed when they carry their label.
         Label::new(&hasher.unmixed(), label)
@@ -269,7 +358,7 @@ impl Filter {
 
     /// The digest of a key that carries a label.
     #[inline]
-    fn digest_in<K: Key>(&self, label: &Label, key: &K) -> Digest {
+    pub(super) fn digest_in<K: Key>(&self, label: &Label, key: &K) -> Digest {
         let hasher = &self.header.hasher;
         match hasher.kind() {
             HashKind::Mixed | HashKind::Foreign => hasher.mix(label.mix(key.digest(&hasher.unmixed()))),
@@ -284,7 +373,8 @@ impl Filter {
 
     /// Returns the number of partitions, those with excluded keys alone included; 0 if the filter is not partitioned.
     pub fn partitions(&self) -> u64 {
-        self.partitions.as_ref().map_or(0, |partitions| partitions.table.len() as u64)
+        let own = self.partitions.as_ref().map_or(0, |partitions| partitions.table.len() as u64);
+        own + self.chain().map_or(0, Chain::partitions)
     }
 
     /// Returns whether this partition was listed, with a member or an excluded key. Only fingerprints of names are stored: a partition
@@ -294,7 +384,8 @@ impl Filter {
     ///
     /// [`QueryError::Partition`] if the filter is not partitioned.
     pub fn has_partition(&self, partition: impl AsRef<[u8]>) -> Result<bool, QueryError> {
-        Ok(self.partitioned()?.table.find(&self.label(partition.as_ref())).is_some())
+        let label = self.label(partition.as_ref());
+        Ok(self.partitioned()?.table.find(&label).is_some() || self.chain().is_some_and(|chain| chain.lists(&label)))
     }
 
     /// Returns the groups of partitions that share layers; none if the filter is not partitioned.
@@ -311,7 +402,7 @@ impl Filter {
         })
     }
 
-    /// Returns the number of members.
+    /// Returns the number of members; of a file with patches, that of its base.
     pub fn len(&self) -> u64 {
         self.header.keys
     }
@@ -346,7 +437,7 @@ impl Filter {
 
     /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
-        self.header.keys == 0
+        self.header.keys == 0 && self.patches().iter().all(Patch::is_empty)
     }
 
     /// Returns the key type.
@@ -370,10 +461,11 @@ impl Filter {
     /// Returns the false positive rate: the expected share of unlisted keys that match. For a partitioned filter it is the average over
     /// the members, each with unlisted keys of its partition.
     pub fn fpr(&self) -> f64 {
-        match &self.partitions {
+        let base = match &self.partitions {
             Some(partitions) => partitions.fpr(),
             None => steps::rate(&self.steps),
-        }
+        };
+        self.chain().map_or(base, |chain| chain.fpr(base))
     }
 
     /// Returns the layers in query order; those of a partitioned filter group by group.

@@ -6,7 +6,8 @@
 //!   unlisted  random configurations: measured rates of unlisted keys against rate() and goals
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
-//!   partitions keys that carry labels                        expect    queries to expect, and what happens on them
+//!   partitions keys that carry labels                        patches   answers that change from day to day
+//!   expect    queries to expect, and what happens on them
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
 //!   adaptive  filters that repair themselves, and the maps behind them
@@ -61,6 +62,7 @@ mod negatives;
 mod oracle;
 mod page;
 mod partitions;
+mod patches;
 mod programs;
 mod questions;
 mod rates;

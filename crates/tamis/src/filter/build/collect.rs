@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::diff::PatchHead;
 use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, to_memory, to_writer, write};
@@ -118,6 +119,30 @@ impl<'a> Collector<'a> {
         Collector { options, total: None, workspace, keys, negatives: None, expected: None, count: 0 }
     }
 
+    pub(super) fn options(&self) -> &Options<'a> {
+        &self.options
+    }
+
+    /// Makes it a patch that begins with this.
+    pub(super) fn set_patch(&mut self, head: PatchHead) {
+        self.options.patch = Some(Arc::new(head));
+    }
+
+    pub(super) fn set_goal(&mut self, goal: Goal) {
+        self.options.goal = goal;
+    }
+
+    /// Hands on all digests that are excluded so far, in some order.
+    pub(super) fn scan_excluded(
+        &self,
+        part: impl FnMut(&[Digest]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        match &self.negatives {
+            Some(negatives) => negatives.intake.scan(&|| self.options.common.stop(), part),
+            None => Ok(()),
+        }
+    }
+
     /// Says how many keys will come, if that is known.
     pub(super) fn expect(&mut self, total: Option<u64>) {
         self.total = total;
@@ -133,8 +158,13 @@ impl<'a> Collector<'a> {
     #[inline]
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
+        self.push_digest(key.digest(&self.options.common.hasher))
+    }
+
+    /// The same for a digest.
+    #[inline]
+    pub(super) fn push_digest(&mut self, digest: Digest) -> Result<(), BuildError> {
         let options = &self.options;
-        let digest = key.digest(&options.common.hasher);
         self.keys.push(Tagged { digest, weight: 1, ordinal: self.count }, &|| options.common.stop())?;
         self.count += 1;
         options.common.report_progress(self.count, Progress::Read { keys: self.count, total: self.total })
@@ -177,6 +207,16 @@ impl<'a> Collector<'a> {
     /// As [`push`](Self::push).
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
+        let digest = key.digest(&self.options.common.hasher);
+        self.keep_excluded(digest, true)
+    }
+
+    /// The same for a digest, without its place.
+    pub(super) fn exclude_digest(&mut self, digest: Digest) -> Result<(), BuildError> {
+        self.keep_excluded(digest, false)
+    }
+
+    fn keep_excluded(&mut self, digest: Digest, tagged: bool) -> Result<(), BuildError> {
         let options = &self.options;
         let negatives = match &mut self.negatives {
             Some(negatives) => negatives,
@@ -184,10 +224,10 @@ impl<'a> Collector<'a> {
                 // From now on there are two sides to share the memory.
                 let half = self.workspace.memory / 2;
                 self.keys.share(half, &|| options.common.stop())?;
-                none.insert(Box::new(Negatives::new(&self.workspace, half, true)))
+                none.insert(Box::new(Negatives::new(&self.workspace, half, tagged)))
             }
         };
-        negatives.push(key.digest(&options.common.hasher), options)?;
+        negatives.push(digest, options)?;
         options.common.report_progress(negatives.count, Progress::Excluded { keys: negatives.count, total: None })
     }
 
@@ -598,7 +638,7 @@ impl<'a> Sealed<'a> {
         Ok(report)
     }
 
-    fn write(&mut self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
+    pub(super) fn write(&mut self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
         self.finish_excluded()?;
         write(&mut self.shards, &mut self.sieve, plan, &self.options, out)
     }

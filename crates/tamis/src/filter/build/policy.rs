@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::collect::Collector;
+use super::diff::PatchHead;
 use super::goals::Goals;
 use super::partition::Partitioned;
 use super::{Feed, FilterBuilder, Source, total};
@@ -49,6 +50,8 @@ pub struct Options<'a> {
     pub(super) key_type: Option<KeyType>,
     /// Bytes of a shard at most, where it is to be read in one piece.
     pub(super) shard_bytes: Option<u64>,
+    /// What a patch begins with, if it is one that is built.
+    pub(super) patch: Option<Arc<PatchHead>>,
     pub(crate) common: Common<'a>,
 }
 
@@ -107,6 +110,7 @@ impl Default for Options<'_> {
             places: false,
             key_type: None,
             shard_bytes: None,
+            patch: None,
             common: Common::default(),
         }
     }

@@ -106,7 +106,7 @@ impl Sieve {
         let common = Common { progress: None, secret_beside: false, metadata, ..options.common.clone() };
         let quiet = Options { common, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
-        write_plan(shards, &plan, None, 0, &quiet, &mut arena)?;
+        write_plan(shards, &plan, None, 0, &quiet, None, &mut arena)?;
         self.filter = Some(Box::new((structure, Filter::open_unverified(arena.finish())?)));
         Ok(true)
     }

@@ -1,0 +1,257 @@
+//! a filter file, lists of today -> a patch file; a filter and patches -> one file.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, bail};
+use serde_json::{Value, json};
+use tamis::{BuildError, Diff, Filter, FormatError, Patch, Patched};
+
+use super::output::Output;
+use super::{
+    approx, at, check_partitions, count, fpr_line, grouped, open, open_file, percent, query_error, shown, three_digits,
+};
+use crate::Outcome;
+use crate::args::{self, InputArgs, LimitArgs, ReportArgs};
+use crate::failure::{Kind, failure};
+use crate::input::{self, Identity, KeyRef, Source, total_bytes};
+use crate::interrupt::Interrupt;
+use crate::mapped::{self, How};
+use crate::progress::Bar;
+use crate::secret::SecretArgs;
+
+/// Make a patch: the difference between a filter file and the lists of today
+///
+/// The patch holds the listed keys that the filter, with the patches before it, answers wrongly. Query the filter with
+/// --patch, or make one file with tamis patch. Both lists are given as a whole, as for build.
+///
+/// Prints the number of changed answers, the size of the patch with its lower bound, and the fpr with all patches.
+#[derive(clap::Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// Filter file, built with --exclude
+    #[arg(value_name = "OLD")]
+    filter: PathBuf,
+    /// Patch file between OLD and this patch, in order; may be repeated
+    #[arg(long, value_name = "FILE")]
+    patch: Vec<PathBuf>,
+    /// File of the members of today; - is standard input; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    keys: Vec<PathBuf>,
+    /// File of the excluded keys of today; - is standard input; may be repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    exclude: Vec<PathBuf>,
+    /// Share of unlisted keys that the patch may flip [default: any, for an exact filter; else a hundredth of its fpr]
+    #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
+    fpr: Option<f64>,
+    /// Advise to build the filter again above this fpr [default: twice the fpr of OLD]
+    #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
+    max_fpr: Option<f64>,
+    /// Patch file, replaced only when the new one is complete; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// Make one filter file of a filter and its patches
+///
+/// The file answers as the filter with --patch does. No lists are needed.
+#[derive(clap::Args, Debug)]
+pub(crate) struct PatchArgs {
+    /// Filter file
+    #[arg(value_name = "OLD")]
+    filter: PathBuf,
+    /// Patch files, in the order in which they were made
+    #[arg(value_name = "PATCH", required = true)]
+    patches: Vec<PathBuf>,
+    /// Filter file, replaced only when the new one is complete; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1e-2 or 1%")
+}
+
+/// Opens patches behind a filter; errors name the patch.
+pub(super) fn with_patches(filter: &Filter, paths: &[PathBuf], no_verify: bool) -> Result<Patched> {
+    // The secret is the filter's.
+    let how = How { no_verify, secret: None };
+    let mut patched = filter.with_patches([])?;
+    for path in paths {
+        let patch = open_file(path, "patch", |path| mapped::patch(path, how))?;
+        patched = patched.with_patches([patch]).map_err(|error| match error {
+            FormatError::Patch { reason } => anyhow::anyhow!("{}: {reason}", shown(path)),
+            error => at(Error::new(tamis::Error::from(error)), &shown(path)),
+        })?;
+    }
+    Ok(patched)
+}
+
+pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
+    args.report.apply();
+    if args.keys.is_empty() && args.exclude.is_empty() {
+        bail!("--keys, --exclude: no lists; expected the members and the excluded keys of today");
+    }
+    let lists = [&args.keys, &args.exclude].map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let file = Source::from(args.filter.clone());
+    input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
+    lists.iter().flatten().try_for_each(Source::check)?;
+    args.limits.check()?;
+    let output = Output::new("-o", &args.output, lists.iter().flatten(), "patch")?;
+    let written = Identity::of_path(&args.output);
+    if written.is_some() && args.patch.iter().chain([&args.filter]).any(|path| Identity::of_path(path) == written) {
+        bail!("-o {}: is the filter or a patch of it; expected another file for the patch", args.output.display());
+    }
+    let options = args.input.options(lists.iter().flatten())?;
+    let filter = open(&args.filter, args.secret.how(false)?)?;
+    check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
+    let old = with_patches(&filter, &args.patch, false)?;
+    let interrupt = Interrupt::install()?;
+    let build = args.limits.common(&interrupt);
+    let build = args.fpr.into_iter().fold(build, |build, p| build.fpr(p));
+    let mut diff = old.diff_with(build).map_err(|error| match error {
+        BuildError::Patch { reason } => anyhow::anyhow!("{}: {reason}", shown(&args.filter)),
+        error => Error::new(error),
+    })?;
+    for (list, member) in lists.iter().zip([true, false]) {
+        let bar = Bar::bytes(if member { "reading" } else { "excluding" }, total_bytes(list));
+        input::for_each(list, &options, &mut |bytes| bar.set_position(bytes), &mut |key, partition, _| {
+            match push(&mut diff, key, partition.map(|partition| partition.text), member) {
+                Err(tamis::Error::Query(error)) => Err(query_error(&args.filter, error)),
+                other => Ok(other?),
+            }?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    interrupt.build()?;
+    let finish = |diff: Diff<'_>| Ok((diff.finish()?, ()));
+    let open = |path: &Path| mapped::patch(path, How::written(None));
+    let built = output.build(diff, finish, |diff, path| diff.finish_to(path), open, Patch::as_bytes);
+    let (_, patch) = built.map_err(|error| explain(error, &output))?;
+    let Some(patch) = patch else { return Ok(Outcome::Yes) };
+    let today = old.with_patches([patch.clone()])?;
+    let most = args.max_fpr.unwrap_or(2.0 * filter.fpr());
+    let text = || {
+        let mut out = format!(
+            "changed     {}, {} unchanged\n",
+            count(patch.len(), "key"),
+            approx(patch.unchanged(), patch.unchanged() >= 1 << 14)
+        );
+        out += &format!("file        {output}: patch {}\n", patch.number());
+        out += &format!("size        {} bytes", grouped(patch.as_bytes().len() as u64));
+        let bound = patch.lower_bound() / 8.0;
+        if bound > 0.0 {
+            out += &format!("; lower bound {}", grouped(bound.ceil() as u64));
+        }
+        out += &format!("\nflips       {} of unlisted keys\n", percent(patch.fpr()));
+        out += &fpr_line(today.fpr());
+        if today.fpr() > most {
+            let than = three_digits(100.0 * most);
+            out += &format!("advice      build the filter again: the fpr with all patches is above {than} %\n");
+        }
+        out
+    };
+    let fields = || {
+        let mut fields = patch_fields(&patch);
+        fields["fpr_with_patches"] = today.fpr().into();
+        fields["max_fpr"] = most.into();
+        fields["rebuild"] = (today.fpr() > most).into();
+        fields
+    };
+    output.report(args.report, "patch", text, fields)?;
+    Ok(Outcome::Yes)
+}
+
+fn push(diff: &mut Diff<'_>, key: KeyRef<'_>, partition: Option<&[u8]>, member: bool) -> Result<(), tamis::Error> {
+    match (key, partition, member) {
+        (KeyRef::Bytes(key), None, true) => diff.push(key),
+        (KeyRef::Bytes(key), None, false) => diff.exclude(key),
+        (KeyRef::Integer(key), None, true) => diff.push(key),
+        (KeyRef::Integer(key), None, false) => diff.exclude(key),
+        (KeyRef::Bytes(key), Some(name), true) => diff.push_in(name, key),
+        (KeyRef::Bytes(key), Some(name), false) => diff.exclude_in(name, key),
+        (KeyRef::Integer(key), Some(name), true) => diff.push_in(name, key),
+        (KeyRef::Integer(key), Some(name), false) => diff.exclude_in(name, key),
+    }
+}
+
+/// An error of the library in terms of files.
+fn explain(error: Error, output: &Output) -> Error {
+    match error.downcast_ref() {
+        Some(tamis::Error::Build(BuildError::Conflict { count: keys, .. })) => {
+            let message = format!("--exclude: {} of both lists; expected none", count(*keys, "key"));
+            failure(Kind::Conflict, message)
+        }
+        Some(tamis::Error::Build(_)) => error,
+        _ => at(error, &output.to_string()),
+    }
+}
+
+/// An identity as text.
+pub(super) fn hex(identity: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_be_bytes(identity))
+}
+
+/// What a report says about a patch.
+pub(super) fn patch_fields(patch: &Patch) -> Value {
+    json!({
+        "changed": patch.len(),
+        "unchanged": patch.unchanged(),
+        "number": patch.number(),
+        "base": hex(patch.base()),
+        "before": hex(patch.before()),
+        "identity": hex(patch.identity()),
+        "key_type": patch.key_type().to_string(),
+        "bytes": patch.as_bytes().len(),
+        "bound_bytes": patch.lower_bound() / 8.0,
+        "fpr": patch.fpr(),
+    })
+}
+
+/// The same as lines.
+pub(super) fn patch_lines(patch: &Patch) -> String {
+    let unchanged = approx(patch.unchanged(), patch.unchanged() >= 1 << 14);
+    let mut out = format!("changed     {} ({}), {unchanged} unchanged\n", grouped(patch.len()), patch.key_type());
+    out += &format!("base        {}\n", hex(patch.base()));
+    out += &format!("before      {}\n", hex(patch.before()));
+    out += &format!("number      {} of its chain\n", patch.number());
+    out += &format!("size        {} bytes\n", grouped(patch.as_bytes().len() as u64));
+    out + &format!("flips       {} of unlisted keys\n", percent(patch.fpr()))
+}
+
+pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
+    args.report.apply();
+    let sources: Vec<Source> = args.patches.iter().chain([&args.filter]).cloned().map(Source::from).collect();
+    input::check_stdin_once(sources.iter())?;
+    // OLD may be replaced: it is read to its end from where it was.
+    let output = Output::new("-o", &args.output, [].iter(), "filter")?;
+    let filter = open(&args.filter, args.secret.how(false)?)?;
+    let patched = with_patches(&filter, &args.patches, false)?;
+    let finish = |patched: &Patched| Ok((patched.finish()?, ()));
+    let secret = args.secret.how(true)?.secret;
+    let open = |path: &Path| mapped::filter(path, How::written(secret));
+    let built = output.build(&patched, finish, |patched, path| patched.finish_to(path), open, Filter::as_bytes);
+    let (_, built) = built.map_err(|error| at(error, &output.to_string()))?;
+    let bytes = built.map(|filter| filter.as_bytes().len() as u64);
+    let patches = patched.patches().len() as u64;
+    let text = || {
+        let mut out =
+            format!("file        {output}: a filter with {}\n", count(patches, "patch").replace("patchs", "patches"));
+        out += &bytes.map(|bytes| format!("size        {} bytes\n", grouped(bytes))).unwrap_or_default();
+        out + &fpr_line(patched.fpr())
+    };
+    let fields = || json!({ "patches": patches, "bytes": bytes, "fpr": patched.fpr() });
+    output.report(args.report, "filter", text, fields)?;
+    Ok(Outcome::Yes)
+}

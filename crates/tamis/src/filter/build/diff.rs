@@ -1,0 +1,407 @@
+//! a filter of yesterday + the lists of today -> a patch, or one file of a filter and its patches.
+//!
+//! ```text
+//!   listed key ──▶ digest ──base and patches──▶ wrong ──▶ keys      ┐
+//!                                               right ──▶ excluded  ┴──▶ a filter of the first against the second, or a list
+//! ```
+//!
+//! Every listed key is queried as it comes, and both sides are gathered like the keys of any filter: on disk past the memory limit.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use super::collect::Collector;
+use super::{Options, Papers, to_file, to_memory};
+use crate::arch::arena::Output;
+use crate::error::{BuildError, Error};
+use crate::filter::partition::Label;
+use crate::filter::patch::{Kind as PatchKind, MAX_LISTED, MAX_PATCHES, Patch, encode_list, list_hash};
+use crate::filter::patched::Patched;
+use crate::filter::query::Filter;
+use crate::format::{Form, Header, Writer, bytes_of, put_varint};
+use crate::gather::OnConflict;
+use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
+use crate::hash::{Digest, Hasher, Key};
+use crate::plan::{Goal, Kind, Layout};
+
+/// Salts that a list is tried with: of some, the one that takes the fewest bits.
+const LIST_SALTS: usize = 4;
+/// The largest rate of a list: where few other keys are listed, hardly any bits would tell them apart.
+const LIST_RATE: f64 = 1.0 / 256.0;
+/// A base has a rate of its own if it matches fewer unlisted keys than this part of what its excluded keys alone call for.
+const OWN_RATE: f64 = 0.25;
+/// The rate of a patch behind a base of its own rate, as a part of that.
+const RATE_SHARE: f64 = 0.01;
+/// The rate of a patch where every listed key changed: an exact filter of it would flip everything.
+const RATE_WITHOUT_OTHERS: f64 = 0.01;
+
+/// What the contents of a patch begin with, and its partitions.
+#[derive(Clone, Default)]
+pub(super) struct PatchHead {
+    pub(super) contents: Vec<u8>,
+    pub(super) labels: Vec<u8>,
+}
+
+/// Builder of a [`Patch`]: takes the lists of today.
+///
+/// Both lists are given as a whole, as for a new filter: a key that is not listed today may get any answer.
+///
+/// ```
+/// let mut keys = tamis::stream().exact().partitioned();
+/// keys.push("DE", 17)?;
+/// keys.exclude("FR", 17)?;
+/// let yesterday = keys.finish()?;
+///
+/// let mut diff = yesterday.diff()?;
+/// diff.exclude_in("DE", 17)?;
+/// diff.push_in("FR", 17)?;
+/// diff.push_in("IT", 5)?;
+/// let today = yesterday.with_patches([diff.finish()?])?;
+/// assert!(!today.contains_in("DE", 17)? && today.contains_in("FR", 17)? && today.contains_in("IT", 5)?);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[must_use = "nothing is built before `finish`"]
+pub struct Diff<'a> {
+    filter: Filter,
+    collector: Collector<'a>,
+    ends: [[u8; 16]; 2],
+    /// The changed keys, while they are few.
+    few: Option<BTreeSet<Digest>>,
+    unchanged: u64,
+    /// Fingerprints of partitions that are new.
+    labels: BTreeSet<u64>,
+    /// Most often a partition comes again at once.
+    last: Option<(Vec<u8>, Label)>,
+}
+
+impl fmt::Debug for Diff<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Diff of {:?}, {} keys unchanged", self.filter, self.unchanged)
+    }
+}
+
+impl Filter {
+    /// Returns a builder of the patch that makes this filter answer as the lists of today say.
+    ///
+    /// # Errors
+    ///
+    /// As [`diff_with`](Self::diff_with).
+    pub fn diff<'a>(&self) -> Result<Diff<'a>, BuildError> {
+        self.diff_with(Options::default())
+    }
+
+    /// Returns [`diff`](Self::diff) with options: limits, threads, effort, and [`fpr`](Options::fpr), the largest share of unlisted
+    /// keys that the patch may flip.
+    ///
+    /// By default a patch of an exact filter is exact, which makes it smallest. If the filter has an fpr far below that of an exact
+    /// one, the fpr of the patch is a hundredth of it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Patch`] if the filter has members and no excluded keys, or 128 patches; [`BuildError::NoEffect`] for
+    /// options that patches do not have.
+    pub fn diff_with<'a>(&self, options: Options<'a>) -> Result<Diff<'a>, BuildError> {
+        if self.len() > 0 && self.excluded_len() == 0 {
+            return Err(BuildError::Patch {
+                reason: "the filter has no excluded keys; expected one built with exclude",
+            });
+        }
+        if self.patches().len() as u64 >= MAX_PATCHES {
+            return Err(BuildError::Patch { reason: "the filter has 128 patches; expected fewer; build it again" });
+        }
+        let set = |goals: [bool; 3]| goals.iter().any(|&set| set);
+        let goals = options.goals;
+        let unused = [
+            ("bits_per_key", goals.bits_per_key.is_some()),
+            ("excluded_fpr", goals.excluded_fpr.is_some()),
+            ("workload_fpr", set([goals.workload_fpr.is_some(), goals.unlisted_share.is_some(), options.expecting])),
+            (
+                "kind",
+                set([options.kind != Kind::Auto, options.layout != Layout::Auto, options.papers != Papers::default()]),
+            ),
+            ("capacity", options.capacity.is_some() || options.spare != 0.0),
+            ("on_conflict", options.on_conflict != OnConflict::Error),
+            ("hasher", options.common.hasher != Hasher::seeded(0) || options.common.secret_beside),
+        ];
+        if let Some((option, _)) = unused.iter().find(|(_, set)| *set) {
+            return Err(BuildError::NoEffect { option, needs: "limits, threads, effort or fpr for a patch" });
+        }
+        let mut options = Options { key_type: Some(self.key_type()), places: false, ..options };
+        let base = self.clone().with_chain(None).fpr();
+        let exact = self.len() as f64 / (self.len() + self.excluded_len()).max(1) as f64;
+        match options.goals.fpr {
+            Some(_) => {}
+            None if base > 0.0 && base < OWN_RATE * exact => options.goals.fpr = Some(RATE_SHARE * base),
+            None => options.goals.exact = true,
+        }
+        let identity = crate::format::identity(self.file());
+        let ends = [identity, self.patches().last().map_or(identity, Patch::identity)];
+        Ok(Diff {
+            filter: self.clone(),
+            collector: options.start(),
+            ends,
+            few: Some(BTreeSet::new()),
+            unchanged: 0,
+            labels: BTreeSet::new(),
+            last: None,
+        })
+    }
+}
+
+impl Patched {
+    /// Returns a builder of the next patch: see [`Filter::diff`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Filter::diff_with`].
+    pub fn diff<'a>(&self) -> Result<Diff<'a>, BuildError> {
+        self.filter().diff()
+    }
+
+    /// Returns a builder of the next patch: see [`Filter::diff_with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Filter::diff_with`].
+    pub fn diff_with<'a>(&self, options: Options<'a>) -> Result<Diff<'a>, BuildError> {
+        self.filter().diff_with(options)
+    }
+
+    /// Returns one filter of the base and its patches, in memory. It needs no lists.
+    ///
+    /// ```
+    /// let base = tamis::build(0..500).exclude(500..4000).exact().finish()?;
+    /// let mut diff = base.diff()?;
+    /// (0..501).try_for_each(|key| diff.push(key))?;
+    /// (501..4000).try_for_each(|key| diff.exclude(key))?;
+    /// let one = base.with_patches([diff.finish()?])?.finish()?;
+    /// let again = tamis::Filter::open(one.into_bytes())?;
+    /// assert!(again.contains(500)? && !again.contains(501)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Format`] if the base cannot be opened again, because its secret is kept beside it and is another one.
+    pub fn finish(&self) -> Result<Filter, Error> {
+        let (bytes, ()) = to_memory(|out| self.write(out))?;
+        Ok(Filter::opened(bytes, self.filter().needed_secret())?)
+    }
+
+    /// Writes [`finish`](Self::finish) into a file, which appears, or replaces an older one, when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be written.
+    pub fn finish_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let filter = self.filter();
+        let inside = filter.hasher().is_secret() && filter.needed_secret().is_none();
+        to_file(path.as_ref(), inside, |out| self.write(out))
+    }
+
+    fn write(&self, out: &mut dyn Output) -> Result<(), Error> {
+        let (base, patches) = (self.filter().file(), self.patches());
+        if patches.is_empty() {
+            return Ok(out.write_all(base)?);
+        }
+        let mut contents = vec![PatchKind::Chain as u8];
+        put_varint(&mut contents, patches.len() as u64);
+        for file in std::iter::once(&base[..]).chain(patches.iter().map(Patch::as_bytes)) {
+            put_varint(&mut contents, file.len() as u64);
+        }
+        let (keys, negatives) = (self.filter().len(), self.filter().excluded_len());
+        let header = Header { keys, negatives, ..Header::new(Form::Patch, Hasher::seeded(0), self.key_type()) };
+        let mut writer = Writer::new(out, &header, vec![])?.with_metadata(self.filter().metadata());
+        writer.payload(base)?;
+        patches.iter().try_for_each(|patch| writer.payload(patch.as_bytes()))?;
+        writer.close(contents)?;
+        Ok(())
+    }
+}
+
+impl Diff<'_> {
+    /// Adds a member of today.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] if the key type is not the filter's or the filter is partitioned, and as
+    /// [`Collector::push`](super::Collector::push).
+    pub fn push<K: Key>(&mut self, key: K) -> Result<(), Error> {
+        let digest = self.filter.digest_of(&key)?;
+        self.take(digest, None, true)
+    }
+
+    /// Adds an excluded key of today.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
+        let digest = self.filter.digest_of(&key)?;
+        self.take(digest, None, false)
+    }
+
+    /// Adds a member of a partition of today.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push); the filter must be partitioned.
+    pub fn push_in<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), Error> {
+        self.take_in(partition.as_ref(), key, true)
+    }
+
+    /// Adds an excluded key of a partition of today.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_in`](Self::push_in).
+    pub fn exclude_in<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), Error> {
+        self.take_in(partition.as_ref(), key, false)
+    }
+
+    fn take_in<K: Key>(&mut self, partition: &[u8], key: K, member: bool) -> Result<(), Error> {
+        let label = match &self.last {
+            Some((last, label)) if last == partition => *label,
+            _ => {
+                let label = self.filter.label(partition);
+                if !self.filter.has_partition(partition)? {
+                    self.labels.insert(label.fingerprint(0, 8));
+                }
+                self.last = Some((partition.to_vec(), label));
+                label
+            }
+        };
+        let digest = self.filter.digest_of_label(&label, &key)?;
+        self.take(digest, Some(&label), member)
+    }
+
+    /// Puts a listed key on its side.
+    fn take(&mut self, digest: Digest, label: Option<&Label>, member: bool) -> Result<(), Error> {
+        if self.filter.answer_listed(label, digest) == member {
+            self.unchanged += 1;
+            return Ok(self.collector.exclude_digest(digest)?);
+        }
+        if let Some(few) = &mut self.few {
+            few.insert(digest);
+            if few.len() as u64 > MAX_LISTED {
+                self.few = None;
+            }
+        }
+        Ok(self.collector.push_digest(digest)?)
+    }
+
+    /// Builds the patch in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Conflict`] if a key is a member and excluded, and as [`FilterBuilder::finish`](super::FilterBuilder::finish).
+    pub fn finish(self) -> Result<Patch, Error> {
+        let (bytes, ()) = to_memory(|out| self.write(out))?;
+        Ok(Patch::opened(bytes, None)?)
+    }
+
+    /// Builds the patch into a file, which appears, or replaces an older one, when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish), and [`Error::Io`] if the file cannot be written.
+    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<(), Error> {
+        to_file(path.as_ref(), false, |out| self.write(out))
+    }
+
+    fn write(self, out: &mut dyn Output) -> Result<(), Error> {
+        let Diff { filter, mut collector, ends, few, unchanged, labels, .. } = self;
+        let number = filter.patches().len() as u64 + 1;
+        let head = |kind: PatchKind| {
+            let mut contents = vec![kind as u8];
+            put_varint(&mut contents, number);
+            contents.extend_from_slice(ends[..if number == 1 { 1 } else { 2 }].as_flattened());
+            put_varint(&mut contents, labels.len() as u64);
+            let labels = bytes_of(&labels.iter().copied().collect::<Vec<_>>());
+            PatchHead { contents, labels }
+        };
+        if let Some(few) = few {
+            let header = Header::new(Form::Patch, Hasher::seeded(0), filter.key_type());
+            let header = Header { keys: few.len() as u64, negatives: unchanged, ..header };
+            return write_list(&few, &collector, &header, head(PatchKind::List), out);
+        }
+        collector.set_patch(head(PatchKind::Steps));
+        if unchanged == 0 && collector.options().goal == Goal::Exact {
+            collector.set_goal(Goal::Fpr(RATE_WITHOUT_OTHERS));
+        }
+        match collector.seal()?.write(None, out) {
+            // Places on these sides are no places in the lists.
+            Err(Error::Build(BuildError::Conflict { count, .. })) => {
+                Err(BuildError::Conflict { count, first: vec![] }.into())
+            }
+            written => written.map(drop),
+        }
+    }
+}
+
+/// Writes a patch that is a list, under the salt that tells its keys from all others by the fewest bits.
+fn write_list(
+    keys: &BTreeSet<Digest>,
+    others: &Collector<'_>,
+    header: &Header,
+    head: PatchHead,
+    out: &mut dyn Output,
+) -> Result<(), Error> {
+    let options = others.options();
+    let rate = if let Goal::Fpr(rate) = options.goal { rate } else { LIST_RATE };
+    let mut least = 1;
+    while least < 64 && keys.len() as f64 > rate * (1u64 << least) as f64 {
+        least += 1;
+    }
+    let sorted: Vec<Digest> = keys.iter().copied().collect();
+    let mut best: Option<(u32, u64, Vec<u64>)> = None;
+    for (attempt, number) in numbers(keys.len(), || SetHash::of(&sorted)) {
+        // One number is enough where nothing can be gained.
+        if best.as_ref().is_some_and(|best| attempt as usize >= LIST_SALTS || best.0 == least) {
+            break;
+        }
+        let mut hashes: Vec<u64> = sorted.iter().map(|&digest| list_hash(digest, number)).collect();
+        hashes.sort_unstable();
+        // Bits that the two have in common.
+        let common = |a: u64, b: u64| (a ^ b).leading_zeros();
+        let mut most = hashes.windows(2).map(|pair| common(pair[0], pair[1])).max().unwrap_or(0);
+        let mut both: BTreeSet<Digest> = BTreeSet::new();
+        others.scan_excluded(|digests| {
+            for &digest in digests {
+                let hash = list_hash(digest, number);
+                let at = hashes.partition_point(|&other| other < hash);
+                let near = hashes[at.saturating_sub(1)..].iter().take(2).map(|&other| common(other, hash));
+                let near = near.max().unwrap_or(0);
+                most = most.max(near);
+                if near == 64 && keys.contains(&digest) {
+                    both.insert(digest);
+                }
+            }
+            Ok(())
+        })?;
+        if !both.is_empty() {
+            return Err(BuildError::Conflict { count: both.len() as u64, first: vec![] }.into());
+        }
+        let bits = (most + 1).max(least);
+        if bits <= 64 && best.as_ref().is_none_or(|best| bits < best.0) {
+            best = Some((bits, number, hashes));
+        }
+    }
+    let Some((bits, number, hashes)) = best else {
+        return Err(
+            BuildError::Unsolvable { structure: "list of digests", keys: keys.len(), attempts: ATTEMPTS }.into()
+        );
+    };
+    let (low, payload) = encode_list(&hashes, bits);
+    let mut writer = Writer::new(out, header, vec![])?.with_metadata(&options.common.metadata);
+    writer.payload(&payload)?;
+    writer.payload(&head.labels)?;
+    let mut contents = head.contents;
+    for field in [number, bits.into(), low.into(), payload.len() as u64] {
+        put_varint(&mut contents, field);
+    }
+    writer.close(contents)?;
+    options.common.check_cancel()?;
+    Ok(())
+}

@@ -518,15 +518,6 @@ mod tests {
         assert_eq!((report.zipf.len(), report.functions.len(), report.tables().len()), (1, 3, 2));
     }
 
-    /// Small, and with the numbers of the paper: lambda, the rounds until all keys are right, one read per get.
-    #[test]
-    fn the_cuckoo_predictors_keep_their_promises() {
-        let options = small(40_000, &[App::Cuckoo]);
-        let report = run(&options).unwrap();
-        assert!(report.is_clean());
-        assert_eq!(report.tables().len(), 4);
-    }
-
     #[test]
     fn bad_numbers_and_unknown_names_are_errors() {
         let refused = |change: fn(&mut Options)| {

@@ -7,12 +7,12 @@ use tamis::Othello;
 use tamis::internals::table::Cascade;
 use tamis::table::{Predictor, TableBuilder};
 use tamis_bench::stream::Stream;
-use tamis_bench::table::Table;
+use tamis_bench::table::{Table, number};
 
 use super::super::Options;
 use super::emoma::Emoma;
 use super::predict::{OneBloom, Plain, Predict, digest, formula_bits, lambda};
-use super::{LOAD, draw, filled, or_dash, percent, wrong};
+use super::{LOAD, draw, filled, percent, wrong};
 
 /// Turnovers after which predictions are checked.
 const MARKS: [f64; 6] = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0];
@@ -217,7 +217,7 @@ pub(super) fn run(stream: &mut Stream, buckets: usize) -> Result<Vec<Churned>, B
     let pair = filled(&keys, buckets)?;
     let items: Vec<_> = keys.iter().map(|&key| (digest(key), pair.is_second(key))).collect();
     let mut exact = Othello::new::<u64>()?;
-    exact.set_many(keys.iter().map(|&key| (key, pair.is_second(key))))?;
+    keys.iter().try_for_each(|&key| exact.set(key, pair.is_second(key)).map(drop))?;
     let mut plain = Plain::new(pair.seconds() as f64, lambda(LOAD))?;
     for _ in 0..super::ROUNDS {
         keys.iter().try_for_each(|&key| plain.train(key, pair.is_second(key)))?;
@@ -260,8 +260,8 @@ pub(super) fn table(rows: &[Churned], options: &Options) -> Table {
         let start = [row.name.clone(), format!("{:.2}", row.load)].into_iter().chain(wrong);
         let resets = row.resets.map(|resets| resets as f64);
         let stash = row.stash.map(|keys| keys as f64);
-        let rest = [or_dash(resets, 0), or_dash(row.reread, 1), format!("{:.4}", row.mbit)];
-        start.chain(rest).chain([or_dash(row.lambda, 3), or_dash(stash, 0)]).collect()
+        let rest = [number(resets, 0), number(row.reread, 1), format!("{:.4}", row.mbit)];
+        start.chain(rest).chain([number(row.lambda, 3), number(stash, 0)]).collect()
     };
     let marks = MARKS.map(|mark| format!("{mark}"));
     let columns = ["predictor", "load"].map(String::from).into_iter().chain(marks);

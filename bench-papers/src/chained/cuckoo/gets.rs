@@ -9,14 +9,14 @@ use tamis::Hasher;
 use tamis::table::{Predictor, TableBuilder};
 use tamis_bench::measure::{median, wall};
 use tamis_bench::stream::Stream;
-use tamis_bench::table::Table;
+use tamis_bench::table::{Table, number};
 
 use super::super::Options;
 use super::emoma::Emoma;
 use super::pair::bucket;
 use super::predict::{OneBloom, Predict, formula_bits};
 use super::slow::{Flat, Name, Record, Slow, name};
-use super::{LOAD, filled, or_dash};
+use super::{LOAD, filled};
 
 /// A table and its predictor.
 #[derive(Serialize)]
@@ -198,7 +198,7 @@ impl Rival {
 pub(super) fn table(rivals: &[Rival], options: &Options) -> Table {
     let row = |rival: &Rival| {
         let numbers = [rival.mbit, rival.bits_per_key, rival.present, rival.absent].map(|x| format!("{x:.3}"));
-        let stash = or_dash(rival.stash.map(|keys| keys as f64), 0);
+        let stash = number(rival.stash.map(|keys| keys as f64), 0);
         let times = rival.micros.iter().map(|micros| format!("{micros:.2}"));
         let start = [rival.name.clone(), format!("{:.2}", rival.load)].into_iter().chain(numbers);
         start.chain([stash]).chain(times).chain([rival.wrong.to_string()]).collect()

@@ -1,4 +1,4 @@
-//! \[Chained\] -> figures 4, 6, 7, 8 and table 2, recomputed and measured.
+//! \[Chained\] -> figures 4, 6, 7, 8 and 10 and tables 2 and 3, recomputed and measured.
 //!
 //! The exact Bloomier filter stores one bit for every key and every negative. The chained filter asks `floor(log2
 //! lambda)` bits on the keys first and stores the exact bit only for what passes. Both are built on the paper's own
@@ -20,6 +20,7 @@ use crate::mapped;
 use crate::ours;
 use crate::xor::Table;
 
+mod cuckoo;
 mod functions;
 mod huffman;
 mod maps;
@@ -31,7 +32,7 @@ pub(crate) struct Options {
     /// Which applications; without it figures 4, 6, 7 and table 2.
     #[arg(long, value_enum, value_delimiter = ',')]
     apps: Vec<App>,
-    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions.
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -50,6 +51,9 @@ pub(crate) struct Options {
     /// Bits of the values of functions.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8, 16, 32])]
     widths: Vec<u32>,
+    /// Microseconds that a store takes to read a bucket of a cuckoo table.
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 1.0, 150.0])]
+    latencies: Vec<f64>,
     /// Only structures whose name contains one of these, in figures 7 and 8 and the tables after it.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
@@ -75,6 +79,8 @@ enum App {
     Zipf,
     /// Maps with values of a fixed width; not in the paper.
     Functions,
+    /// Self-adaptive hashing, section 5.3: Theorem 5.2, table 3 and figure 10, and keys that change.
+    Cuckoo,
 }
 
 impl Options {
@@ -100,6 +106,8 @@ impl Options {
             () if self.omegas.iter().any(|&omega| omega < 2) => Err("--omegas must be at least 2"),
             () if self.widths.iter().any(|width| !(1..=32).contains(width)) => Err("--widths must be from 1 to 32"),
             () if maps && self.rounds == 0 => Err("maps need --rounds of at least 1"),
+            () if self.has(App::Cuckoo) && self.n < 1000 => Err("cuckoo tables need --n of at least 1000"),
+            () if self.latencies.iter().any(|us| !(0.0..=1e6).contains(us)) => Err("--latencies must be from 0 to 1e6"),
             () => Ok(()),
         }
     }
@@ -213,6 +221,8 @@ pub(crate) struct Report<'a> {
     huffman: Vec<maps::Group>,
     zipf: Vec<maps::Group>,
     functions: Vec<maps::Group>,
+    #[serde(flatten)]
+    cuckoo: cuckoo::Report,
 }
 
 /// Computes and measures.
@@ -234,8 +244,9 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let huffman = of(App::Huffman, huffman::run);
     let zipf = of(App::Zipf, zipf::run);
     let functions = of(App::Functions, functions::run);
-    let report =
-        Report { machine: Machine::read(), options, surface, thresholds, throughput, huffman, zipf, functions };
+    let cuckoo = if options.has(App::Cuckoo) { cuckoo::run(options, &mut stream)? } else { Default::default() };
+    let machine = Machine::read();
+    let report = Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
         return Err("no structure has such a name".into());
@@ -259,6 +270,7 @@ impl table::Report for Report<'_> {
     fn is_clean(&self) -> bool {
         self.throughput.iter().flat_map(|group| &group.rows).all(|row| row.wrong.describe().is_empty())
             && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
+            && self.cuckoo.is_clean()
     }
 
     fn tables(&self) -> Vec<Printed> {
@@ -277,6 +289,7 @@ impl table::Report for Report<'_> {
             [(&self.huffman, huffman::table), (&self.zipf, zipf::table), (&self.functions, functions::table)];
         let maps = maps.into_iter().filter(|(groups, _)| !groups.is_empty());
         tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));
+        tables.extend(self.cuckoo.tables(self.options));
         tables
     }
 }
@@ -458,6 +471,7 @@ mod tests {
             omegas: vec![3, 10],
             zipf_keys: vec![n],
             widths: vec![1, 8, 32],
+            latencies: vec![0.0],
             only: Vec::new(),
             rounds: 1,
             queries: 1000,
@@ -515,6 +529,8 @@ mod tests {
         refused(|options| options.omegas.push(1));
         refused(|options| options.widths.push(33));
         refused(|options| options.rounds = 0);
+        refused(|options| options.latencies.push(-1.0));
+        refused(|options| options.apps.push(App::Cuckoo));
         refused(|options| options.only.push("no such map".into()));
     }
 }

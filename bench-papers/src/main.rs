@@ -4,6 +4,7 @@
 //!   cargo run --release -p tamis-bench-papers -- fpfs
 //!   cargo run --release -p tamis-bench-papers -- chained
 //!   cargo run --release -p tamis-bench-papers -- chained --apps huffman,zipf,functions
+//!   cargo run --release -p tamis-bench-papers -- chained --apps cuckoo
 //!   cargo run --release -p tamis-bench-papers -- stacked
 //!   cargo run --release -p tamis-bench-papers -- csc --part targets
 //! ```
@@ -45,7 +46,7 @@ struct Cli {
 enum Paper {
     /// Filters with a false-positive-free set: figures 5 to 13 and the three case studies.
     Fpfs(fpfs::Options),
-    /// ChainedFilter: figures 4, 6, 7, 8 and table 2, and maps beside them.
+    /// ChainedFilter: figures 4, 6, 7, 8 and 10, tables 2 and 3, and maps beside them.
     Chained(chained::Options),
     /// Circular shift and coalesce, many sets: figures 2, 4 and 6 to 13, and the library's targets.
     Csc(csc::Options),

@@ -68,6 +68,39 @@ fn maps() {
     }
 }
 
+/// The predictors of cuckoo tables have the sizes and errors of the paper or better; nothing is answered wrongly.
+#[test]
+fn cuckoo_tables() {
+    let report = report("paper chained --apps cuckoo --n 20000 --rounds 1 --latencies 0,1 --queries 1000 --json -");
+    let list = |part: &str| report[part].as_array().unwrap().clone();
+    for load in list("loads") {
+        let ratio = number(&load, "measured_lambda") / number(&load, "lambda");
+        assert!((ratio - 1.0).abs() < 0.15 && load["wrong"] == 0, "{load}");
+        assert!(number(&load, "cascade") < 1.1 * number(&load, "formula"), "{load}");
+    }
+    for line in list("training") {
+        let wrong: Vec<f64> = line["wrong"].as_array().unwrap().iter().map(|wrong| wrong.as_f64().unwrap()).collect();
+        let name = line["name"].as_str().unwrap();
+        // Bloom layers that were trained on moves stay wrong.
+        assert_eq!(wrong[6] == 0.0, !name.starts_with("Bloom layers, on the moves"), "{line}");
+        assert!(!name.starts_with("tamis") || (wrong[3] <= 0.1 && wrong[4] == 0.0), "{line}");
+    }
+    for rival in list("gets") {
+        let name = rival["name"].as_str().unwrap();
+        assert!(rival["wrong"] == 0 && rival["micros"].as_array().unwrap().len() == 2, "{rival}");
+        assert!(!name.starts_with("tamis") || number(&rival, "present") == 1.0, "{rival}");
+        assert_eq!(number(&rival, "absent") == 1.0, name.contains("exact bit") || name.starts_with("EMOMA"), "{rival}");
+    }
+    let churn = list("churn");
+    let row = |name: &str| churn.iter().find(|row| row["name"].as_str().unwrap().starts_with(name)).unwrap();
+    assert_eq!(number(row("tamis table, exact bit"), "worst"), 0.0);
+    let cascade = row("tamis table, cascade, resets");
+    assert!(number(cascade, "worst") < 3.0 && number(cascade, "resets") > 10.0, "{cascade}");
+    assert!(number(row("Bloom layers, by gets, no resets"), "worst") > 30.0);
+    let lambda = number(row("exact bit, the paper's walk"), "lambda");
+    assert!((1.3..1.65).contains(&lambda), "{lambda}");
+}
+
 /// A filter of [Stacked] that was built and keeps its promises.
 fn kept(row: &Value) {
     assert!(row["failed"].is_null() && row["lost"] == 0, "{row}");

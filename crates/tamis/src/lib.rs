@@ -81,6 +81,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! **Tables** are hash maps that read one bucket per get, for storage that is slow to read ([`table`]):
+//!
+//! ```
+//! let mut ages = tamis::table::Table::new()?;
+//! ages.insert("ann", 30)?;
+//! assert_eq!(ages.get("ann")?, Some(30));
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
 //! [`Bloom`], [`Cuckoo`], [`Quotient`], [`Stacked`] and [`Chained`] are filters whose keys change; [`bounds`] has the least sizes possible.
 //!
 //! # Features
@@ -91,7 +100,7 @@
 //! | `spill` | temporary files for builds past the memory limit |
 //! | `secret` | secrets from the operating system ([`Hasher::random_secret`]) |
 //! | `mmap` | files as memory maps ([`Filter::mmap`]) |
-//! | `maps`, `sets`, `adaptive` | the modules of these names |
+//! | `maps`, `sets`, `adaptive`, `table` | the modules of these names |
 //! | `serde` | `Serialize` and `Deserialize` of [`Filter`], [`Map`], [`Sequence`] and [`Sets`] |
 //! | `papers` | what only figures of papers need |
 //!
@@ -112,6 +121,7 @@
         feature = "maps",
         feature = "sets",
         feature = "adaptive",
+        feature = "table",
         feature = "papers",
         feature = "internals"
     )),
@@ -145,6 +155,8 @@ mod plan;
 mod serde;
 #[cfg(feature = "sets")]
 pub mod sets;
+#[cfg(feature = "table")]
+pub mod table;
 
 #[cfg(feature = "build")]
 pub use dynamic::{
@@ -212,6 +224,11 @@ pub mod internals {
         pub use crate::adaptive::internals::*;
     }
 
+    #[cfg(feature = "table")]
+    pub mod table {
+        pub use crate::table::cascade::Cascade;
+    }
+
     #[cfg(feature = "build")]
     pub mod gather {
         pub use crate::gather::*;
@@ -239,6 +256,8 @@ mod pages {
     mod many_sets {}
     #[doc = include_str!("../../../docs/guide/changing-filters.md")]
     mod changing_filters {}
+    #[doc = include_str!("../../../docs/guide/cuckoo-table.md")]
+    mod cuckoo_table {}
     #[doc = include_str!("../../../docs/guide/adaptive-filters.md")]
     mod adaptive_filters {}
     #[doc = include_str!("../../../docs/guide/choosing.md")]

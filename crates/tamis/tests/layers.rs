@@ -21,7 +21,7 @@ const LAYERS: [&str; 16] = [
     "plan",
     "filter",
     "dynamic",
-    "maps",
+    "maps table",
     "sets adaptive",
     "serde",
 ];

@@ -1,0 +1,99 @@
+//! a capacity and a few options -> an empty table.
+
+use std::marker::PhantomData;
+
+use super::predictor::{Predictor, Trained};
+use super::shape::{MAX_SLOTS, Shape};
+use super::stats::Counters;
+use super::store::{Memory, Store};
+use super::{Error, Table};
+use crate::dynamic::othello::forest::Stream;
+use crate::error::BuildError;
+use crate::filter::options::{check_capacity, set};
+use crate::hash::{Hasher, Key, KeyType};
+
+/// Builder of a [`Table`].
+///
+/// ```
+/// use tamis::table::{Predictor, TableBuilder};
+/// let mut table = TableBuilder::with_capacity(1000).slots(1).predictor(Predictor::Exact).build::<u64, String>()?;
+/// table.insert(7, "seven".into())?;
+/// assert_eq!(table.get(&7)?, Some("seven".to_string()));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is made before `build`"]
+pub struct TableBuilder {
+    capacity: u64,
+    slots: usize,
+    hasher: Hasher,
+    predictor: Predictor,
+    grows: bool,
+}
+
+impl TableBuilder {
+    /// Starts a table for so many keys. With more keys it grows.
+    pub fn with_capacity(capacity: u64) -> TableBuilder {
+        TableBuilder { capacity, slots: 4, hasher: Hasher::seeded(0), predictor: Predictor::Auto, grows: true }
+    }
+
+    set! {
+        /// Sets the slots of a bucket, 1 to 64. The default is 4. Keys may fill 92 % of four slots or more, 45 % of one.
+        slots(slots: usize) => slots = slots;
+
+        /// Sets the hash: a seed, a secret, or [`Hasher::foreign`] for keys of type [`Digest`](crate::Digest). The default is
+        /// `Hasher::seeded(0)`. If others choose keys, they can find two with the same digest, unless the hash has a secret: the second one is then an
+        /// error.
+        hasher(hasher: Hasher) => hasher = hasher;
+
+        /// Sets how the table knows which bucket to read. The default is [`Predictor::Auto`].
+        predictor(predictor: Predictor) => predictor = predictor;
+
+        /// Makes a table that does not grow: an insertion into a full one is an error.
+        fixed() => grows = false;
+    }
+
+    /// Makes the empty table in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`build_in`](Self::build_in).
+    pub fn build<K: Key + Eq + Clone, V: Clone>(self) -> Result<Table<K, V>, Error> {
+        self.build_in(&Memory::default())
+    }
+
+    /// Makes the empty table in a fresh store like this one.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Range`] if the capacity is above 2^32 or the slots are not 1 to 64, [`BuildError::NoEffect`] if the hash is foreign and keys are
+    /// no digests, [`Error::Io`] if the store fails.
+    pub fn build_in<K: Key + Eq + Clone, V: Clone, S: Store<K, V>>(self, store: &S) -> Result<Table<K, V, S>, Error> {
+        let TableBuilder { capacity, slots, hasher, predictor, grows } = self;
+        check_capacity(capacity, 0)?;
+        if !(1..=MAX_SLOTS).contains(&slots) {
+            return Err(
+                BuildError::Range { option: "slots", given: slots as f64, least: 1.0, most: MAX_SLOTS as f64 }.into()
+            );
+        }
+        if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
+            let needs = "keys of type Digest with Hasher::foreign";
+            return Err(BuildError::NoEffect { option: "hasher", needs }.into());
+        }
+        let mut random = Stream::random();
+        let shape = Shape::new(Shape::half_for(capacity, slots), slots, &mut random);
+        Ok(Table {
+            hasher,
+            store: store.fresh(shape.buckets(), slots)?,
+            shape,
+            choice: predictor,
+            trained: Some(Trained::build(&[], predictor == Predictor::Cascade)?),
+            grows,
+            keys: [0; 2],
+            holes: vec![],
+            random,
+            counters: Counters::default(),
+            entries: PhantomData,
+        })
+    }
+}

@@ -15,6 +15,9 @@ use crate::measure::cpu;
 use crate::stream::{Stream, scramble};
 use crate::table::{self, Table, number};
 
+/// Makes an empty filter over a first layer.
+type Empty<'a> = &'a dyn Fn() -> Result<Chained, tamis::Error>;
+
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
     /// Keys.
@@ -144,12 +147,7 @@ fn alone(keys: &[u64], seed: u64) -> Result<Alone, tamis::Error> {
 }
 
 /// Half of the keys, all exclusions, the other half: one by one, or in five batches.
-fn behind(
-    name: &'static str,
-    empty: &dyn Fn() -> Result<Chained, tamis::Error>,
-    keys: &[u64],
-    others: &[u64],
-) -> Result<Behind, tamis::Error> {
+fn behind(name: &'static str, empty: Empty<'_>, keys: &[u64], others: &[u64]) -> Result<Behind, tamis::Error> {
     let (n, lambda) = (keys.len(), others.len() / keys.len().max(1));
     let (early, late) = keys.split_at(n / 2);
     let mut filter = empty()?;
@@ -209,7 +207,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         };
     }
     let capacity = n as u64 + n as u64 / 25;
-    let firsts: [(&'static str, &dyn Fn() -> Result<Chained, tamis::Error>); 4] = [
+    let firsts: [(&'static str, Empty<'_>); 4] = [
         ("split-block Bloom", &|| Chained::over(Bloom::with_capacity(n as u64).fpr(0.0625).build::<u64>()?)),
         ("classic Bloom", &|| Chained::over(Bloom::with_capacity(n as u64).fpr(0.0625).classic().build::<u64>()?)),
         ("cuckoo", &|| Chained::over(Cuckoo::with_capacity(capacity).fpr(0.03).build::<u64>()?)),

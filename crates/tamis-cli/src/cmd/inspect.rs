@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Any::Adaptive(bytes) => (json!({ "bytes": bytes.len() }), size_line(bytes.len() as u64, 0, None)),
     };
     let info = FileInfo::of(any.bytes())?;
-    let identity: String = info.identity.iter().map(|byte| format!("{byte:02x}")).collect();
+    let identity = patch::hex(info.identity);
     match args.json {
         true => {
             let is_secret = fields.get("hash").is_some_and(|hash| hash == "siphash-2-4-128");

@@ -200,7 +200,7 @@ fn explain(error: Error, output: &Output) -> Error {
 
 /// An identity as text.
 pub(super) fn hex(identity: [u8; 16]) -> String {
-    format!("{:032x}", u128::from_be_bytes(identity))
+    identity.map(|byte| format!("{byte:02x}")).concat()
 }
 
 /// What a report says about a patch.

@@ -32,10 +32,7 @@ pub(crate) struct Contents {
 /// Reads and checks everything of a filter but the payloads.
 pub(crate) fn open(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budget) -> Result<Contents, FormatError> {
     let (header, from, places) = parts(bytes, secret, budget)?;
-    match header.form {
-        Form::Patch => open_chain(from, places, secret),
-        _ => open_plain(header, from, places),
-    }
+    if header.form == Form::Patch { open_chain(from, places, secret) } else { open_plain(header, from, places) }
 }
 
 /// The same without patches: for a file inside a file, and where keys are to be inserted.

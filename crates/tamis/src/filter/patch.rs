@@ -32,6 +32,7 @@ use crate::debug::brief_debug;
 use crate::error::FormatError;
 use crate::format::{Budget, Form, Header, Places, Reader, Source, equal_by_bytes, from_bytes, identity, parts};
 use crate::hash::{Digest, KeyType, MAX_NUMBER, Salt};
+use crate::math::portable::exp2;
 
 /// Patches of a chain at most: each costs a lookup for every query.
 pub(crate) const MAX_PATCHES: u64 = 128;
@@ -198,7 +199,7 @@ impl Patch {
     /// Returns the expected share of unlisted keys that the patch flips.
     pub fn fpr(&self) -> f64 {
         match &self.opened.flips {
-            Flips::List(list) => list.words.len() as f64 / 2f64.powi(list.bits as i32),
+            Flips::List(list) => list.words.len() as f64 / exp2(f64::from(list.bits)),
             Flips::Steps(steps) => steps::rate(steps),
         }
     }
@@ -401,7 +402,7 @@ impl Chain {
         let [base, last] = self.ends();
         let Opened { number, base: of, before, .. } = *patch.opened;
         let next = self.patches.len() as u64 + 1;
-        let hex = |identity: [u8; 16]| format!("{:032x}", u128::from_be_bytes(identity));
+        let hex = |identity: [u8; 16]| identity.map(|byte| format!("{byte:02x}")).concat();
         let reason = if of != base {
             format!("made for the file {}; expected a patch of {}", hex(of), hex(base))
         } else if number != next {

@@ -102,7 +102,7 @@ impl Filter {
     /// [`BuildError::Patch`] if the filter has members and no excluded keys, or 128 patches; [`BuildError::NoEffect`] for
     /// options that patches do not have.
     pub fn diff_with<'a>(&self, options: Options<'a>) -> Result<Diff<'a>, BuildError> {
-        if self.len() > 0 && self.excluded_len() == 0 {
+        if !self.is_empty() && self.excluded_len() == 0 {
             return Err(BuildError::Patch {
                 reason: "the filter has no excluded keys; expected one built with exclude",
             });

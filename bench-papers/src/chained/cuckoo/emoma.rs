@@ -47,7 +47,7 @@ impl Emoma {
     /// The counters of a key; one may come twice and is counted twice.
     fn spots(&self, key: u64) -> impl Iterator<Item = usize> + use<> {
         let (start, block, hash) = (self.bucket(key, false) * self.block, self.block as u64, scramble(!key));
-        (0..self.hashes).map(move |i| start + (((hash >> (16 * i)) & 0xffff) * block >> 16) as usize)
+        (0..self.hashes).map(move |i| start + ((((hash >> (16 * i)) & 0xffff) * block) >> 16) as usize)
     }
 
     /// The prediction, which is never wrong for a key that is not in the stash.

@@ -36,6 +36,9 @@ pub(super) struct Rival {
     wrong: usize,
 }
 
+/// Looks up a key in a store of a latency, and adds the buckets that it has read.
+type Get<'a> = &'a dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>;
+
 /// What keys are looked up.
 struct Work<'a> {
     options: &'a Options,
@@ -51,13 +54,8 @@ fn id(name: &Name) -> u64 {
 const RECORD: Record = [7; 64];
 
 impl Work<'_> {
-    /// Looks up all keys once to count reads, then a few at every latency. `get` adds the buckets that it has read.
-    fn measure(
-        &self,
-        name: String,
-        (load, bits, stash): (f64, f64, Option<usize>),
-        get: &dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>,
-    ) -> Rival {
+    /// Looks up all keys once to count reads, then a few at every latency.
+    fn measure(&self, name: String, (load, bits, stash): (f64, f64, Option<usize>), get: Get<'_>) -> Rival {
         let reads = Cell::new(0);
         let mut wrong = 0;
         let mut count = |names: &[Name], there: bool| {

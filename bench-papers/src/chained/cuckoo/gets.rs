@@ -39,6 +39,9 @@ pub(super) struct Rival {
     wrong: usize,
 }
 
+/// Looks up a key in a store of a latency, and adds the buckets that it has read.
+type Get<'a> = &'a dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>;
+
 /// What keys are looked up.
 struct Work<'a> {
     options: &'a Options,

@@ -345,7 +345,7 @@ fn reports_in_json_have_their_fields() {
 
     let inspected = dir.run("inspect k.tamis --json").json(0);
     let expected = "bits_per_key bound_bits_per_key bytes excluded excluded_estimated file fpr groups hash identity \
-                    key_type keys layers may_change metadata overhead partitions secret seed shards version";
+                    kept_bytes key_type keys layers may_change metadata overhead partitions secret seed shards version";
     assert_eq!(fields(&inspected), expected);
     assert_eq!((&inspected["hash"], &inspected["seed"]), (&json!("xxh3-128"), &json!(7)));
     assert_eq!(inspected["version"], json!(1));

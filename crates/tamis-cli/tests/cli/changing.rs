@@ -79,7 +79,7 @@ fn what_cannot_be_changed_is_said() {
 fn reports_are_json_too() {
     let dir = TestDir::new();
     dir.put("keys.txt", numbers(0..100));
-    let built = dir.run("build keys.txt --changing -o d.tamis --json").json(0);
+    let built = dir.run("build keys.txt --changing --capacity 200 -o d.tamis --json").json(0);
     assert_eq!((&built["changed"], &built["keys"], &built["kept_bytes"]), (&100.into(), &100.into(), &1600.into()));
     dir.put("more.txt", numbers(50..150));
     let added = dir.run("add d.tamis more.txt --json").json(0);

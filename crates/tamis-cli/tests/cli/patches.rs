@@ -49,7 +49,8 @@ fn two_days_of_patches() {
     let shown = run("inspect today", 0);
     assert!(shown.contains("\npatch 1     8 keys changed, ") && shown.contains("\npatch 2     "), "{shown}");
     let shown = run("inspect p2", 0);
-    assert!(shown.starts_with("file        p2: patch, format version 1\nchanged     "), "{shown}");
+    assert!(shown.starts_with("file        p2: patch, format version 1\nidentity    "), "{shown}");
+    assert!(shown.contains("\nchanged     707 "), "{shown}");
     assert!(shown.contains("\nnumber      2 of its chain\n"), "{shown}");
     assert_eq!(dir.run("inspect p1 --json").json(0)["changed"], 8);
 }

@@ -18,9 +18,6 @@ use super::predict::{OneBloom, Predict, formula_bits};
 use super::slow::{Flat, Name, Record, Slow, name};
 use super::{LOAD, filled};
 
-/// Looks up a key behind a store of this latency, and adds the buckets that it reads.
-type Get<'a> = &'a dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>;
-
 /// A table and its predictor.
 #[derive(Serialize)]
 pub(super) struct Rival {

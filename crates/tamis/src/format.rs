@@ -286,6 +286,8 @@ pub(crate) struct Tail<'a> {
     sums: Option<&'a [u8]>,
     pub(crate) metadata: &'a [u8],
     kept: Option<Kept>,
+    /// Whether there are sections that this reader does not know and may skip; the last units may be theirs.
+    pub(crate) skips: bool,
     flags: u32,
     pub(crate) identity: [u8; 16],
     /// Bytes of directory and footer.
@@ -327,6 +329,7 @@ impl<'a> Tail<'a> {
             sums: None,
             metadata: &[],
             kept: None,
+            skips: false,
             flags,
             identity,
             len: bytes.len() - start,
@@ -358,7 +361,7 @@ impl<'a> Tail<'a> {
                     return Err(FormatError::unsupported("preparation of keys", how));
                 }
                 number if number % 2 == 1 => return Err(FormatError::unsupported("section", number)),
-                _ => {}
+                _ => self.skips = true,
             }
         }
         FormatError::check(missing == 0, || "directory: header or contents are missing")
@@ -543,12 +546,28 @@ impl Places<'_> {
         self.kept.map(|kept| Ok((kept, self.take(kept.len())?))).transpose()
     }
 
-    /// Nothing may be left over.
+    /// Nothing may be left over but units of sections that were skipped.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
         match self.last - self.end {
             0 => Ok(()),
+            _ if self.rest_is_skipped()? => Ok(()),
             gap => Err(FormatError::invalid(format!("{gap} bytes between payload and directory"))),
         }
+    }
+
+    /// Whether the directory has sections that this reader skips, and whole units are left.
+    fn rest_is_skipped(&self) -> Result<bool, FormatError> {
+        let tail = tail(self.bytes)?;
+        if !tail.skips {
+            return Ok(false);
+        }
+        let (mut sums, mut end) = (tail.sums()?, FRONT as u64);
+        let mut is_unit = end == self.end;
+        while let Some((start, len, _)) = sums.next()? {
+            end = start + len;
+            is_unit |= end == self.end;
+        }
+        Ok(is_unit && end == self.last)
     }
 }
 

@@ -128,8 +128,13 @@ impl Remote {
                 _ => return Err(wrong()),
             }
         }
+        // Others belong to sections that were skipped.
+        while let Some((start, len, _)) = sums.next()? {
+            FormatError::check(tail.skips, || "directory: its shards are not those of its sums")?;
+            end = start + len;
+        }
         let expected = end.saturating_add(tail.len() as u64);
-        if sums.next()?.is_some() || expected != len {
+        if expected != len {
             return Err(FormatError::invalid(format!("the file has {len} bytes; expected {expected}")));
         }
         Ok(Remote {

@@ -252,3 +252,26 @@ fn every_unknown_adaptive_filter_is_unsupported() {
         refused(&sound.clone().with_byte(0, kind), open, "kind of adaptive filter", kind);
     }
 }
+
+/// Units of sections that a reader does not know are skipped with them.
+#[test]
+fn units_of_skipped_sections_are_skipped() {
+    let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/changing.tamis")).unwrap();
+    let known = Filter::open(file.clone()).unwrap();
+    let mut parts = Parts::of(&file).unwrap();
+    let section = parts.more.iter_mut().find(|section| section.0 == 10).unwrap();
+    section.0 = 12;
+    let later = parts.file();
+    let filter = Filter::open(later.clone()).unwrap();
+    let remote = remote(later).unwrap();
+    assert_eq!((filter.len(), remote.len()), (known.len(), known.len()));
+    for number in 0..3000 {
+        let digest = known.hasher().integer(number);
+        assert_eq!(filter.contains_digest(digest), known.contains_digest(digest));
+    }
+    // Nothing is skipped with a section that is known, or with none.
+    parts.more.retain(|section| section.0 != 12);
+    assert!(Filter::open_unverified(parts.file()).is_err());
+    let len = parts.file().len() as u64;
+    assert!(Remote::open(parts.file(), len).is_err());
+}

@@ -143,4 +143,6 @@ class File:
 
     def finish(self):
         self.contents.end()
+        if self.units and not self.sections.keys() <= {1, 2, 3, 6}:
+            self.end, self.units = sum(self.units[-1]), []  # of a section that is skipped
         check(self.end == self.payload_end and not self.units, "payload that nothing describes")

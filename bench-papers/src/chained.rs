@@ -1,4 +1,4 @@
-//! \[Chained\] -> figures 4, 6, 7, 8 and 10 and tables 2 and 3, recomputed and measured.
+//! \[Chained\] -> figures 4, 6, 7, 8, 10, 11 and 12 and tables 2 and 3, recomputed and measured.
 //!
 //! The exact Bloomier filter stores one bit for every key and every negative. The chained filter asks `floor(log2
 //! lambda)` bits on the keys first and stores the exact bit only for what passes. Both are built on the paper's own
@@ -23,6 +23,7 @@ use crate::xor::Table;
 mod cuckoo;
 mod functions;
 mod huffman;
+mod lsm;
 mod maps;
 mod threshold;
 mod zipf;
@@ -32,7 +33,7 @@ pub(crate) struct Options {
     /// Which applications; without it figures 4, 6, 7 and table 2.
     #[arg(long, value_enum, value_delimiter = ',')]
     apps: Vec<App>,
-    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables.
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -81,6 +82,8 @@ enum App {
     Functions,
     /// Self-adaptive hashing, section 5.3: Theorem 5.2, table 3 and figure 10, and keys that change.
     Cuckoo,
+    /// Levels of sorted runs, section 5.4: figures 11 and 12.
+    Lsm,
 }
 
 impl Options {
@@ -223,6 +226,7 @@ pub(crate) struct Report<'a> {
     functions: Vec<maps::Group>,
     #[serde(flatten)]
     cuckoo: cuckoo::Report,
+    lsm: Vec<lsm::Row>,
 }
 
 /// Computes and measures.
@@ -245,8 +249,9 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let zipf = of(App::Zipf, zipf::run);
     let functions = of(App::Functions, functions::run);
     let cuckoo = if options.has(App::Cuckoo) { cuckoo::run(options, &mut stream)? } else { Default::default() };
+    let lsm = if options.has(App::Lsm) { lsm::run(options, &mut stream)? } else { Default::default() };
     let machine = Machine::read();
-    let report = Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo };
+    let report = Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo, lsm };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
         return Err("no structure has such a name".into());
@@ -271,6 +276,7 @@ impl table::Report for Report<'_> {
         self.throughput.iter().flat_map(|group| &group.rows).all(|row| row.wrong.describe().is_empty())
             && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
             && self.cuckoo.is_clean()
+            && self.lsm.iter().all(lsm::Row::is_clean)
     }
 
     fn tables(&self) -> Vec<Printed> {
@@ -290,6 +296,7 @@ impl table::Report for Report<'_> {
         let maps = maps.into_iter().filter(|(groups, _)| !groups.is_empty());
         tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));
         tables.extend(self.cuckoo.tables(self.options));
+        tables.extend((!self.lsm.is_empty()).then(|| lsm::table(&self.lsm, self.options)));
         tables
     }
 }
@@ -516,6 +523,14 @@ mod tests {
         let report = run(&options).unwrap();
         assert!(report.is_clean() && report.huffman.is_empty());
         assert_eq!((report.zipf.len(), report.functions.len(), report.tables().len()), (1, 3, 2));
+    }
+
+    #[test]
+    fn levels_keep_their_bounds() {
+        let options = small(60_000, &[App::Lsm]);
+        let report = run(&options).unwrap();
+        assert!(report.is_clean());
+        assert_eq!((report.lsm.len(), report.tables().len()), (12, 1));
     }
 
     #[test]

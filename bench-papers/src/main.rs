@@ -4,7 +4,7 @@
 //!   cargo run --release -p tamis-bench-papers -- fpfs
 //!   cargo run --release -p tamis-bench-papers -- chained
 //!   cargo run --release -p tamis-bench-papers -- chained --apps huffman,zipf,functions
-//!   cargo run --release -p tamis-bench-papers -- chained --apps cuckoo
+//!   cargo run --release -p tamis-bench-papers -- chained --apps cuckoo,lsm
 //!   cargo run --release -p tamis-bench-papers -- stacked
 //!   cargo run --release -p tamis-bench-papers -- csc --part targets
 //! ```

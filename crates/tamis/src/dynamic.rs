@@ -2,7 +2,7 @@
 //!
 //! Each owns its table. Its snapshot is an ordinary filter file, and `restore` reads it again.
 
-mod access;
+pub(crate) mod access;
 pub(crate) mod bloom;
 pub(crate) mod builder;
 pub(crate) mod chained;

@@ -90,6 +90,17 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
+//! **Levels** tell which sorted run of a log-structured store holds a key, so that a get reads one run ([`lsm`]):
+//!
+//! ```
+//! let mut level = tamis::lsm::Level::new::<str>()?;
+//! let old = level.push_run(["ann", "bob"])?;
+//! let new = level.push_run(["ann"])?;
+//! assert_eq!(level.find("ann")?, Some(new));
+//! assert_eq!(level.find("bob")?, Some(old));
+//! # Ok::<(), tamis::Error>(())
+//! ```
+//!
 //! [`Bloom`], [`Cuckoo`], [`Quotient`], [`Stacked`] and [`Chained`] are filters whose keys change; [`bounds`] has the least sizes possible.
 //!
 //! # Features
@@ -100,7 +111,7 @@
 //! | `spill` | temporary files for builds past the memory limit |
 //! | `secret` | secrets from the operating system ([`Hasher::random_secret`]) |
 //! | `mmap` | files as memory maps ([`Filter::mmap`]) |
-//! | `maps`, `sets`, `adaptive`, `table` | the modules of these names |
+//! | `maps`, `sets`, `adaptive`, `table`, `lsm` | the modules of these names |
 //! | `serde` | `Serialize` and `Deserialize` of [`Filter`], [`Map`], [`Sequence`] and [`Sets`] |
 //! | `papers` | what only figures of papers need |
 //!
@@ -122,6 +133,7 @@
         feature = "sets",
         feature = "adaptive",
         feature = "table",
+        feature = "lsm",
         feature = "papers",
         feature = "internals"
     )),
@@ -143,6 +155,8 @@ mod format;
 mod gather;
 mod hash;
 mod leaves;
+#[cfg(feature = "lsm")]
+pub mod lsm;
 #[cfg(feature = "maps")]
 pub mod maps;
 mod math;

@@ -21,7 +21,7 @@ const LAYERS: [&str; 16] = [
     "plan",
     "filter",
     "dynamic",
-    "maps table",
+    "maps table lsm",
     "sets adaptive",
     "serde",
 ];

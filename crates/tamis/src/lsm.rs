@@ -76,6 +76,7 @@ use crate::dynamic::othello::{Bits, forest::Stream};
 use crate::error::{BuildError, ChangeError, Error, QueryError};
 use crate::filter::build::Options;
 use crate::hash::{Digest, Hasher, Key, KeyType, Salt};
+use crate::parallel;
 use crate::plan::Kind;
 
 mod builder;
@@ -100,6 +101,7 @@ pub struct Level {
     /// What changes need, for every run.
     graphs: Vec<Graphs>,
     fpr: f64,
+    threads: usize,
     next: u64,
 }
 
@@ -215,14 +217,12 @@ impl Level {
             supersede(&mut run, &mut graphs, &held, all_versions)?;
         }
         // First what can fail: zeros of keys that are in no run so far change no answer for a key of the level.
-        let mut older = vec![];
-        for (run, graphs) in self.shown.runs.iter_mut().zip(&mut self.graphs).take(at.start) {
+        let older = self.shown.runs.iter_mut().zip(&mut self.graphs).take(at.start).collect();
+        let excluded = parallel::run(older, self.threads, |(run, graphs): (&mut Run, &mut Graphs)| {
             let held = exclude(run, graphs, &digests)?;
-            older.push((run, graphs, held));
-        }
-        for (run, graphs, held) in older {
-            supersede(run, graphs, &held, all_versions)?;
-        }
+            Ok((run, graphs, held))
+        });
+        parallel::run(excluded?, self.threads, |(run, graphs, held)| supersede(run, graphs, &held, all_versions))?;
         let id = run.id;
         self.shown.runs.splice(at.clone(), [run]);
         self.graphs.splice(at, [graphs]);
@@ -234,7 +234,8 @@ impl Level {
     fn build(&self, digests: &Arc<Vec<Digest>>) -> Result<(Run, Graphs), Error> {
         let hasher = &self.shown.hasher;
         // The exact bit of an unlisted key is a coin.
-        let first = Options::default().hasher(Hasher::foreign(0)).kind(Kind::Ribbon).fpr(2.0 * self.fpr);
+        let first =
+            Options::default().hasher(Hasher::foreign(0)).kind(Kind::Ribbon).fpr(2.0 * self.fpr).threads(self.threads);
         let first = first.build_digests(Arc::clone(digests), KeyType::Digest).finish()?;
         // Equal salts would make the coins of two runs alike.
         let random = match hasher.is_secret() {
@@ -247,8 +248,9 @@ impl Level {
 }
 
 /// Gives keys of later runs a 0 where they pass. Returns those that are members with a 1, whose bits stay.
-fn exclude(run: &mut Run, graphs: &mut Graphs, keys: &[Digest]) -> Result<Vec<Digest>, Error> {
-    let passes = run.first.contains_many_digests(keys)?;
+fn exclude(run: &mut Run, graphs: &mut Graphs, keys: &[Digest]) -> Result<Vec<Digest>, BuildError> {
+    // The one error of a filter without partitions cannot occur, and a zero for every key is safe.
+    let passes = run.first.contains_many_digests(keys).unwrap_or_else(|_| vec![true; keys.len()]);
     let (mut fresh, mut held) = (vec![], vec![]);
     for (&key, _) in keys.iter().zip(passes).filter(|(_, passes)| *passes) {
         match graphs.listed(&run.exact, key) {
@@ -266,12 +268,12 @@ fn exclude(run: &mut Run, graphs: &mut Graphs, keys: &[Digest]) -> Result<Vec<Di
 /// Gives members that a later run holds too a 0, unless all versions are to be found.
 ///
 /// A bit of a listed key changes by a flip of a tree, which needs no other salt: it cannot fail.
-fn supersede(run: &mut Run, graphs: &mut Graphs, held: &[Digest], all_versions: bool) -> Result<(), Error> {
+fn supersede(run: &mut Run, graphs: &mut Graphs, held: &[Digest], all_versions: bool) -> Result<(), BuildError> {
     if all_versions || held.is_empty() {
         return Ok(());
     }
     let exact = Arc::make_mut(&mut run.exact);
-    held.iter().try_for_each(|&key| graphs.set(&mut Alone(exact), key, false).map(drop)).map_err(Error::from)
+    held.iter().try_for_each(|&key| graphs.set(&mut Alone(exact), key, false).map(drop))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{Level, Reader};
 use crate::error::BuildError;
 use crate::filter::options::set;
 use crate::hash::{Hasher, Key, KeyType};
+use crate::parallel::available;
 
 /// Builder of a [`Level`].
 ///
@@ -20,11 +21,12 @@ pub struct LevelBuilder {
     fpr: f64,
     hasher: Hasher,
     all_versions: bool,
+    threads: usize,
 }
 
 impl Default for LevelBuilder {
     fn default() -> LevelBuilder {
-        LevelBuilder { fpr: 0.01, hasher: Hasher::seeded(0), all_versions: false }
+        LevelBuilder { fpr: 0.01, hasher: Hasher::seeded(0), all_versions: false, threads: available() }
     }
 }
 
@@ -50,22 +52,28 @@ impl LevelBuilder {
         ///
         /// A search then reads all runs that hold the key, and at most one more: see [`Reader::search`].
         all_versions() => all_versions = true;
+
+        /// Sets the number of threads that add a run, 1 to 1024; all processors by default.
+        threads(threads: usize) => threads = threads;
     }
 
     /// Makes the level, for keys of type `K`: `u64`, `str`, `[u8]`, ..
     ///
     /// # Errors
     ///
-    /// [`BuildError::Range`] if the rate is out of range, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests.
+    /// [`BuildError::Range`] if the rate or the number of threads is out of range, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests.
     pub fn build<K: Key + ?Sized>(self) -> Result<Level, BuildError> {
-        let LevelBuilder { fpr, hasher, all_versions } = self;
+        let LevelBuilder { fpr, hasher, all_versions, threads } = self;
         if !(fpr > 0.0 && fpr < 0.5) {
             return Err(BuildError::Range { option: "fpr", given: fpr, least: 0.0, most: 0.5 });
+        }
+        if !(1..=1024).contains(&threads) {
+            return Err(BuildError::Range { option: "threads", given: threads as f64, least: 1.0, most: 1024.0 });
         }
         if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
             return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
         }
         let shown = Reader { hasher, key_type: K::KEY_TYPE, all_versions, runs: vec![] };
-        Ok(Level { shown, graphs: vec![], fpr, next: 0 })
+        Ok(Level { shown, graphs: vec![], fpr, threads, next: 0 })
     }
 }

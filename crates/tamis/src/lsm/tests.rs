@@ -179,7 +179,7 @@ fn rates_are_those_of_the_formulas() {
 #[test]
 fn sizes_are_those_of_the_formula() {
     for (runs, p) in [(1, 0.01), (7, 0.01), (7, 0.05)] {
-        let (mut level, each) = (level(p, false), 20_000u64);
+        let (mut level, each) = (level(p, false), 50_000u64);
         (0..runs).for_each(|run| assert!(level.push_run(run * each..(run + 1) * each).is_ok()));
         let stats = level.stats();
         assert_eq!((stats.runs, stats.keys), (runs, runs * each));
@@ -236,6 +236,8 @@ fn wrong_keys_and_options_are_errors() {
         let error = LevelBuilder::new().fpr(fpr).build::<u64>().unwrap_err().to_string();
         assert_eq!(error, format!("fpr {fpr}: out of range; expected 0 to 0.5"));
     }
+    let error = LevelBuilder::new().threads(0).build::<u64>().unwrap_err().to_string();
+    assert_eq!(error, "threads 0: out of range; expected 1 to 1024");
     let foreign = LevelBuilder::new().hasher(Hasher::foreign(3));
     assert!(foreign.clone().build::<str>().is_err());
     let mut level = foreign.build::<Digest>().unwrap();

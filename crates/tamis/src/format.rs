@@ -107,7 +107,7 @@ impl Kept {
 ///   4: check value u64; the secret is not in the file      5: of a patch, that of its base: number of the mix or 0, varint
 ///   keys varint | negatives varint
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) hasher: Hasher,
     pub(crate) key_type: KeyType,

@@ -18,6 +18,7 @@
 //! Which one, its seed and the key's key type are in the file: a filter of strings rejects an integer.
 
 use std::hash::Hasher as _;
+use std::sync::Arc;
 
 use crate::debug::brief_debug;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -26,8 +27,10 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 #[cfg(feature = "build")]
 pub(crate) mod attempts;
 mod key;
+mod secret;
 
 pub use key::{Fields, Integer, Key};
+use secret::Secret;
 
 /// The largest number of a leaf's own salt below that of its step: see `attempts.rs`.
 pub(crate) const MAX_NUMBER: u64 = u32::MAX as u64;
@@ -146,7 +149,7 @@ impl Salt {
     /// The salt with this number of a keyed hash: as secret as its key.
     pub(crate) fn secret(hasher: &Hasher, number: u64) -> Salt {
         // Another key than the one that hashes keys: a chosen key must not hash to a salt.
-        let [a, b] = hasher.words;
+        let [a, b] = hasher.words();
         let Digest { hi, lo } = Hasher::secret([scramble(a), scramble(!b)]).u64(number);
         Salt { a: hi, b: lo }
     }
@@ -258,13 +261,17 @@ const INTEGER: u64 = 0x9fb2_1c65_1e98_df25;
 const NEGATIVE: (u64, u64) = (0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b);
 
 /// Hash function of a filter: with a public seed, with a secret, or the caller's.
-#[derive(Clone, Copy, PartialEq, Eq)]
+///
+/// Clones share one secret. It is wiped when the last of them is dropped.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Hasher {
     kind: HashKind,
-    /// The seed or the caller's number and the number of the mix, or the two words of the secret.
+    /// The seed or the caller's number, and the number of the mix.
     words: [u64; 2],
     /// The scrambled seed, ready for the integer path.
     integer: u64,
+    /// What replaces the words in a hash with a secret.
+    secret: Option<Arc<Secret>>,
 }
 
 impl std::fmt::Debug for Hasher {
@@ -280,14 +287,18 @@ impl std::fmt::Debug for Hasher {
 }
 
 impl Hasher {
+    fn public(kind: HashKind, number: u64) -> Hasher {
+        Hasher { kind, words: [number, 0], integer: scramble(number), secret: None }
+    }
+
     /// XXH3-128 with a seed. Reproducible; anyone can compute it.
     pub fn seeded(seed: u64) -> Hasher {
-        Hasher { kind: HashKind::Seeded, words: [seed, 0], integer: scramble(seed) }
+        Hasher::public(HashKind::Seeded, seed)
     }
 
     /// Returns the hash with a secret, SipHash-2-4-128, for keys or queries that an adversary chooses.
     pub fn secret(key: [u64; 2]) -> Hasher {
-        Hasher { kind: HashKind::Secret, words: key, integer: 0 }
+        Hasher { secret: Some(Arc::new(Secret::new(key))), ..Hasher::public(HashKind::Secret, 0) }
     }
 
     /// Returns the hash of a caller who makes digests: keys are [`Digest`]s. `id` is stored, so that files of different hashes can be distinguished.
@@ -304,27 +315,27 @@ impl Hasher {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn foreign(id: u64) -> Hasher {
-        Hasher { kind: HashKind::Foreign, words: [id, 0], integer: scramble(id) }
+        Hasher::public(HashKind::Foreign, id)
     }
 
     /// The same hash, its digests mixed; a secret needs no mixing.
-    pub(crate) fn mixed(self, number: u64) -> Hasher {
+    pub(crate) fn mixed(&self, number: u64) -> Hasher {
         match self.kind {
-            HashKind::Secret => self,
+            HashKind::Secret => self.clone(),
             HashKind::Seeded | HashKind::Mixed => {
-                Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self }
+                Hasher { kind: HashKind::Mixed, words: [self.words[0], number], ..self.clone() }
             }
             // 0 is none.
-            HashKind::Foreign => Hasher { words: [self.words[0], number.max(1)], ..self },
+            HashKind::Foreign => Hasher { words: [self.words[0], number.max(1)], ..self.clone() },
         }
     }
 
     /// The same hash, not mixed.
-    pub(crate) fn unmixed(self) -> Hasher {
+    pub(crate) fn unmixed(&self) -> Hasher {
         match self.kind {
             HashKind::Mixed => Hasher::seeded(self.words[0]),
             HashKind::Foreign => Hasher::foreign(self.words[0]),
-            HashKind::Seeded | HashKind::Secret => self,
+            HashKind::Seeded | HashKind::Secret => self.clone(),
         }
     }
 
@@ -344,10 +355,10 @@ impl Hasher {
         Err(std::io::Error::new(std::io::ErrorKind::Unsupported, message))
     }
 
-    /// The keyed hash with this key, or with a secret.
+    /// The keyed hash that is given, or one with a secret that is drawn.
     #[cfg(feature = "build")]
-    pub(crate) fn secret_or_random(key: Option<[u64; 2]>) -> std::io::Result<Hasher> {
-        key.map_or_else(Hasher::random_secret, |key| Ok(Hasher::secret(key)))
+    pub(crate) fn secret_or_random(given: Option<Hasher>) -> std::io::Result<Hasher> {
+        given.map_or_else(Hasher::random_secret, Ok)
     }
 
     /// Returns true if the hash has a secret.
@@ -366,7 +377,7 @@ impl Hasher {
 
     /// Returns what the file stores: the seed and zero (or the number of a mix), or the secret.
     pub fn words(&self) -> [u64; 2] {
-        self.words
+        self.secret.as_ref().map_or(self.words, |secret| secret.words())
     }
 
     /// Returns the digest of a string of bytes.
@@ -504,7 +515,8 @@ impl Hasher {
     }
 
     fn sip(&self, key: &[u8]) -> Digest {
-        let mut sip = SipHasher24::new_with_keys(self.words[0], self.words[1]);
+        let [a, b] = self.words();
+        let mut sip = SipHasher24::new_with_keys(a, b);
         sip.write(key);
         let h = sip.finish128();
         Digest { hi: h.h1, lo: h.h2 }

@@ -341,7 +341,7 @@ impl<K: Key + Eq + Clone, V: Clone, S: Store<K, V>> Table<K, V, S> {
     /// A table like this one, without keys and predictor.
     fn with_store(&self, shape: Shape, store: S) -> Table<K, V, S> {
         Table {
-            hasher: self.hasher,
+            hasher: self.hasher.clone(),
             store,
             shape,
             choice: self.choice,

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let broom = Broom::with_capacity(keys.len() as u64).fpr(RATE).secret([1, 2]).build::<str>()?;
     let mut plain =
         Quotient::with_capacity(keys.len() as u64).fpr(RATE).hasher(Hasher::secret([3, 4])).build::<str>()?;
-    let store = Store::open(&file, *broom.hasher())?;
+    let store = Store::open(&file, broom.hasher().clone())?;
     let mut hosts = Guarded::new(broom, store);
     for (number, key) in (0..).zip(&keys) {
         hosts.insert(*key, number)?;
@@ -112,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(store);
     let snapshot = Store::snapshot(&file)?.ok_or("the database holds no filter")?;
     let broom = Broom::restore(snapshot)?;
-    let store = Store::open(&file, *broom.hasher())?;
+    let store = Store::open(&file, broom.hasher().clone())?;
     let mut hosts = Guarded::new(broom, store);
     println!("opened again: {} -> {:?}", keys[0], hosts.get(keys[0])?);
     Ok(())

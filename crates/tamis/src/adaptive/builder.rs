@@ -21,7 +21,7 @@ use crate::hash::{Hasher, Key, KeyType};
 #[must_use = "nothing is made before `build`"]
 #[allow(private_bounds)] // Only the filters of this module are built.
 pub struct AdaptiveBuilder<F: Built> {
-    pub(super) secret: Option<[u64; 2]>,
+    pub(super) secret: Option<Hasher>,
     pub(super) options: F::Options,
 }
 
@@ -29,7 +29,7 @@ brief_debug!(AdaptiveBuilder<F: Built>, it => options: it.options);
 
 impl<F: Built> Clone for AdaptiveBuilder<F> {
     fn clone(&self) -> AdaptiveBuilder<F> {
-        AdaptiveBuilder { secret: self.secret, options: self.options.clone() }
+        AdaptiveBuilder { secret: self.secret.clone(), options: self.options.clone() }
     }
 }
 
@@ -61,7 +61,7 @@ const DEFAULT_FPR: f64 = 0.01;
 impl<F: Built> AdaptiveBuilder<F> {
     set! {
         /// Sets the secret of the hash. By default the operating system draws one.
-        secret(secret: [u64; 2]) => secret = Some(secret);
+        secret(secret: [u64; 2]) => secret = Some(Hasher::secret(secret));
     }
 }
 

@@ -252,7 +252,7 @@ impl Kept for AdaptiveChained {
         };
         payloads.push(words(&mut self.stored.iter()));
         payloads.push(words(&mut self.pending.iter()));
-        file::write(Kind::Chained, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
+        file::write(Kind::Chained, &self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<AdaptiveChained, FormatError> {

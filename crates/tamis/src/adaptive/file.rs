@@ -46,13 +46,13 @@ const MAX_PAYLOADS: u64 = 64;
 
 pub(crate) fn write(
     kind: Kind,
-    hasher: Hasher,
+    hasher: &Hasher,
     key_type: KeyType,
     keys: u64,
     fields: &[u8],
     payloads: &[Vec<u8>],
 ) -> Result<Vec<u8>, BuildError> {
-    let header = Header { keys, ..Header::new(Form::Adaptive, hasher, key_type) };
+    let header = Header { keys, ..Header::new(Form::Adaptive, hasher.clone(), key_type) };
     let mut file = vec![];
     let mut writer = Writer::new(&mut file, &header, vec![])?;
     let mut directory = vec![kind as u8];
@@ -77,7 +77,7 @@ pub(crate) struct Read {
 impl Read {
     /// The keys of a filter that was made of them; their sum is the next field.
     pub(crate) fn key_set(&self, from: &mut Reader<'_>) -> Result<KeySet, FormatError> {
-        let Header { hasher, key_type, keys, .. } = self.header;
+        let Header { hasher, key_type, keys, .. } = self.header.clone();
         Ok(KeySet { hasher, key_type, keys, sum: u64::from_le_bytes(from.array()?) })
     }
 

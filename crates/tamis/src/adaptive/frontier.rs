@@ -39,7 +39,7 @@ pub struct Frontier {
 impl Frontier {
     /// Epoch 0, and no key moved.
     pub(crate) fn new(hasher: Hasher, key_type: KeyType) -> Frontier {
-        Frontier { hasher, key_type, pending_moves: 0, epoch: 0, last: None, salts: salts(&hasher, 0) }
+        Frontier { salts: salts(&hasher, 0), hasher, key_type, pending_moves: 0, epoch: 0, last: None }
     }
 
     pub(crate) fn add_moves(&mut self, moves: u32) {
@@ -91,13 +91,13 @@ impl Frontier {
 
     /// No moves are pending: where a file says how many, differs.
     pub(crate) fn decode(from: &mut Reader<'_>, header: &Header) -> Result<Frontier, FormatError> {
-        let Header { hasher, key_type, .. } = *header;
+        let Header { hasher, key_type, .. } = header.clone();
         let epoch = from.within("epoch", 0..=u64::MAX >> 1)?;
         let last = match from.within("whether a key has moved", 0..=1)? {
             0 => None,
             _ => Some(digest(from)?),
         };
-        Ok(Frontier { hasher, key_type, pending_moves: 0, epoch, last, salts: salts(&hasher, epoch) })
+        Ok(Frontier { salts: salts(&hasher, epoch), hasher, key_type, pending_moves: 0, epoch, last })
     }
 }
 

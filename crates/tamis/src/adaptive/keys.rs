@@ -71,7 +71,7 @@ impl<K: Key> Keys for Vec<K> {
 type Learned<T, M> = Result<T, AdaptError<<M as Keys>::Error>>;
 
 /// The keys that a filter was made of, known by their number and a sum that depends on no order, and how they are hashed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct KeySet {
     pub(crate) hasher: Hasher,
     pub(crate) key_type: KeyType,
@@ -81,7 +81,7 @@ pub(crate) struct KeySet {
 
 impl KeySet {
     /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
-    pub(super) fn new<M: Keys>(secret: Option<[u64; 2]>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
+    pub(super) fn new<M: Keys>(secret: Option<Hasher>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
         let hasher = Hasher::secret_or_random(secret).map_err(BuildError::from)?;
         KeySet { hasher, key_type: M::Key::KEY_TYPE, keys: 0, sum: 0 }.gather(keys, |_| true)
     }
@@ -98,7 +98,7 @@ impl KeySet {
     fn gather<M: Keys>(&self, keys: &mut M, wanted: impl Fn(Digest) -> bool) -> Learned<(KeySet, Vec<Digest>), M> {
         const SALT: Salt = Salt::new(0x6365_6e73_7573);
         self.key_type.check(M::Key::KEY_TYPE)?;
-        let mut found = KeySet { keys: 0, sum: 0, ..*self };
+        let mut found = KeySet { keys: 0, sum: 0, ..self.clone() };
         let mut gathered = vec![];
         let mut take = |key: Digest| {
             found.keys += 1;

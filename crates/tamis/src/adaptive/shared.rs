@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use super::verbs::{self, Access};
 use super::{Adapt, AdaptError, ChangeStats, Remove, ReverseMap, Task};
 use crate::error::QueryError;
-use crate::hash::Key;
+use crate::hash::{Hasher, Key, KeyType};
 
 /// Adaptive filter for several threads: many query it while one changes it.
 ///
@@ -31,6 +31,9 @@ use crate::hash::Key;
 /// ```
 #[derive(Debug)]
 pub struct Shared<F> {
+    /// Neither ever changes.
+    hasher: Hasher,
+    key_type: KeyType,
     filter: RwLock<F>,
     writer: Mutex<()>,
 }
@@ -38,7 +41,8 @@ pub struct Shared<F> {
 impl<F: Adapt> Shared<F> {
     /// Takes a filter to share.
     pub fn new(filter: F) -> Shared<F> {
-        Shared { filter: RwLock::new(filter), writer: Mutex::new(()) }
+        let (hasher, key_type) = (filter.hasher().clone(), filter.key_type());
+        Shared { hasher, key_type, filter: RwLock::new(filter), writer: Mutex::new(()) }
     }
 
     /// Calls `with` with the filter as it is between two changes, for instance to make a snapshot.
@@ -53,9 +57,8 @@ impl<F: Adapt> Shared<F> {
     ///
     /// [`QueryError::KeyType`] if the key type is not the filter's.
     pub fn contains<K: Key>(&self, key: K) -> Result<bool, QueryError> {
-        // Hashing needs no lock; neither hash nor key type ever changes.
-        let (hasher, key_type) = self.read(|filter| (*filter.hasher(), filter.key_type()));
-        let key = key_type.digest(key, &hasher)?;
+        // Hashing needs no lock.
+        let key = self.key_type.digest(key, &self.hasher)?;
         Ok(self.read(|filter| filter.contains_digest(key)))
     }
 

@@ -195,7 +195,7 @@ pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
     let mut from = read.fields();
     let fields = from.take(from.len()).unwrap().to_vec();
     let payloads: Vec<Vec<u8>> = read.payloads.iter().map(|payload| payload.to_vec()).collect();
-    let (hasher, key_type) = (read.header.hasher, read.header.key_type);
+    let (hasher, key_type) = (&read.header.hasher, read.header.key_type);
     let mut accepted = 0;
     let mut open = |keys: u64, fields: &[u8], payloads: &[Vec<u8>]| {
         let again = file::write(kind, hasher, key_type, keys, fields, payloads).unwrap();

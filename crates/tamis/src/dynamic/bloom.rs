@@ -72,7 +72,7 @@ impl Bloom {
 
 impl Empty for Bloom {
     fn empty(options: &Options, key_type: KeyType) -> Result<Bloom, BuildError> {
-        let Options { capacity, fpr, hasher, other_form } = *options;
+        let Options { capacity, fpr, hasher, other_form } = options.clone();
         match other_form {
             false => {
                 let params = split::Params::for_rate(capacity.max(1), fpr)?;
@@ -141,7 +141,7 @@ mod tests {
         let hasher = Hasher::seeded(3);
         let split = SplitBlock::new(&split::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
         let classic = Classic::new(&classic::Params::for_rate(10, 0.01).unwrap(), u64::MAX, SALT).unwrap();
-        let full = [Bloom::of(KeyType::Integer, hasher, split), Bloom::of(KeyType::Integer, hasher, classic)];
+        let full = [Bloom::of(KeyType::Integer, hasher.clone(), split), Bloom::of(KeyType::Integer, hasher, classic)];
         for bloom in full {
             let mut bloom = Bloom::restore(bloom.unwrap().snapshot().unwrap()).unwrap();
             bloom.insert(1u64).unwrap();

@@ -29,11 +29,11 @@ brief_debug!(DynamicBuilder<F>, it => options: it.options);
 
 impl<F> Clone for DynamicBuilder<F> {
     fn clone(&self) -> DynamicBuilder<F> {
-        DynamicBuilder { options: self.options, of: PhantomData }
+        DynamicBuilder { options: self.options.clone(), of: PhantomData }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) capacity: u64,
     pub(super) fpr: f64,
@@ -72,7 +72,7 @@ impl<F: Empty> DynamicBuilder<F> {
     /// [`BuildError::Range`] if the rate is out of range or the capacity above 2^32, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests,
     /// another [`BuildError`] if no table has this capacity and rate, or there is no memory for it.
     pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
-        let Options { capacity, fpr: given, hasher, .. } = self.options;
+        let Options { capacity, fpr: given, ref hasher, .. } = self.options;
         check_capacity(capacity, 0)?;
         if !(given > 0.0 && given < 1.0) {
             return Err(BuildError::Range { option: "fpr", given, least: 0.0, most: 1.0 });

@@ -70,8 +70,7 @@ impl<T> Core<T> {
 
     /// A filter file of one shard and one step.
     pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
-        let Core { hasher, key_type, .. } = *self;
-        let header = Header { keys, ..Header::new(Form::Filter, hasher, key_type) };
+        let header = Header { keys, ..Header::new(Form::Filter, self.hasher.clone(), self.key_type) };
         let mut file = vec![];
         let mut writer = Writer::new(&mut file, &header, vec![[Role::Positive.encode(), tag]])?;
         writer.shard(&[part])?;

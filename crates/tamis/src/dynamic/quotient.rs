@@ -228,7 +228,7 @@ impl Quotient {
 
 impl Empty for Quotient {
     fn empty(options: &Options, key_type: KeyType) -> Result<Quotient, BuildError> {
-        let Options { capacity, fpr, hasher, .. } = *options;
+        let Options { capacity, fpr, hasher, .. } = options.clone();
         let none = BuildError::NoSize { structure: "quotient filter", keys: capacity, rate: fpr };
         let size = size(capacity.max(1), fpr).ok_or(none)?;
         Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())

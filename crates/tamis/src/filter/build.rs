@@ -337,7 +337,7 @@ fn write_plan(
     }
     // A list of no steps has no parts to shard.
     let shard_bits = if plan.steps.is_empty() { 0 } else { shards.bits };
-    let (hasher, key_type, keys) = (options.common.hasher, options.key_type(), shards.stats.keys);
+    let (hasher, key_type, keys) = (options.common.hasher.clone(), options.key_type(), shards.stats.keys);
     let may_change = plan.steps.iter().any(Step::may_change);
     let form = if patch.is_some() { Form::Patch } else { Form::Filter };
     let header = Header { shard_bits, keys, negatives, may_change, ..options.common.header(form, hasher, key_type) };

@@ -51,7 +51,7 @@ fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> R
     };
     from.end()?;
     let mut contents = Contents { header, steps, partitions, kept: None, chain: None };
-    lay_out(&mut places, &mut contents.steps, header.shard_bits)?;
+    lay_out(&mut places, &mut contents.steps, contents.header.shard_bits)?;
     contents.kept = places.kept()?;
     places.check()?;
     Ok(contents)

@@ -203,7 +203,7 @@ impl Filter {
     /// The answers for as many keys, whose type was checked.
     #[inline]
     pub(super) fn fill_answers<K: Key + ?Sized, Q>(&self, keys: &[Q], key: impl Fn(&Q) -> &K, answers: &mut [bool]) {
-        let hasher = self.header.hasher;
+        let hasher = &self.header.hasher;
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {
             hasher.digests_into(keys, &key, &mut digests[..keys.len()]);

@@ -33,7 +33,8 @@ fn heads_come_back() {
                 continue;
             }
             for form in [Form::Filter, Form::Map, Form::Sequence] {
-                let header = Header { shard_bits: 24, keys: u64::MAX, hasher, key_type, form, ..header() };
+                let header =
+                    Header { shard_bits: 24, keys: u64::MAX, hasher: hasher.clone(), key_type, form, ..header() };
                 assert_eq!(Header::decode(&header.encode(), 0, None), Ok(header));
             }
         }
@@ -44,7 +45,7 @@ fn heads_come_back() {
 fn a_secret_beside_is_needed_and_checked() {
     let header = Header { hasher: Hasher::secret([5, 6]), secret_beside: true, ..header() };
     let head = header.encode();
-    assert_eq!(Header::decode(&head, 0, Some([5, 6])), Ok(header));
+    assert_eq!(Header::decode(&head, 0, Some([5, 6])), Ok(header.clone()));
     assert_eq!(Header::decode(&head, 0, None), Err(FormatError::Secret { given: false }));
     assert_eq!(Header::decode(&head, 0, Some([6, 5])), Err(FormatError::Secret { given: true }));
     assert!(head.windows(8).all(|word| word != 5u64.to_le_bytes()));

@@ -42,7 +42,7 @@ impl<'a> Writer<'a> {
         let geometries = vec![vec![]; kinds.len()];
         let several = header.shard_bits > 0;
         let (at, sums) = (FRONT as u64, Vec::with_capacity(32));
-        Ok(Writer { out, header: *header, at, sums, several, geometries, kinds, metadata: &[], kept: vec![] })
+        Ok(Writer { out, header: header.clone(), at, sums, several, geometries, kinds, metadata: &[], kept: vec![] })
     }
 
     /// The same, with a caller's note.

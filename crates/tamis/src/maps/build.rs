@@ -298,7 +298,7 @@ impl<'a> Collector<'a> {
         if bits > MAX_SHARD_BITS {
             return Err(BuildError::TooManyKeys { keys: counted.keys, place: "file" }.into());
         }
-        let mut hasher = common.hasher;
+        let mut hasher = common.hasher.clone();
         if !hasher.is_secret() && pairs.is_crowded(bits, &stop)? {
             hasher = hasher.mixed(pairs.set_hash(&stop)?);
             pairs = pairs.mapped(|digest| hasher.mix(digest), &stop)?;

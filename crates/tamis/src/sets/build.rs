@@ -340,8 +340,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Its sets, and what an index must have in common with it to take its pairs.
-    pub(super) fn common(&self) -> (&[SetEntry], (Hasher, Option<KeyType>, u32)) {
-        (&self.names, (self.options.common.hasher, self.key_type, self.options.kmer.unwrap_or(0)))
+    pub(super) fn common(&self) -> (&[SetEntry], (&Hasher, Option<KeyType>, u32)) {
+        (&self.names, (&self.options.common.hasher, self.key_type, self.options.kmer.unwrap_or(0)))
     }
 
     /// Whether no pair was pushed, or is left.
@@ -385,7 +385,7 @@ impl<'a> Collector<'a> {
         };
         let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
-            hasher: common.hasher,
+            hasher: common.hasher.clone(),
             key_type: key_type.unwrap_or(KeyType::Bytes),
             kmer: options.kmer.unwrap_or(0),
             removed: names.len() as u32 - report.sets,
@@ -442,7 +442,7 @@ const DEFAULT_SETS: u32 = 64;
 impl Settings<'_> {
     /// Takes sets, hash and k-mers from another index.
     fn join(&mut self, index: &Index) {
-        (self.common.hasher, self.common.secret_beside) = (index.hasher, index.secret_beside);
+        (self.common.hasher, self.common.secret_beside) = (index.hasher.clone(), index.secret_beside);
         self.kmer = Some(index.kmer).filter(|&length| length > 0);
         self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
     }

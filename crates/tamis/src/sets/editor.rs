@@ -238,7 +238,7 @@ impl Editor {
     pub fn merge(&mut self, other: &Sets) -> Result<(), Error> {
         other.verify()?;
         let theirs = &other.index;
-        let unlike = unlike(&self.index, (theirs.hasher, Some(theirs.key_type), theirs.kmer));
+        let unlike = unlike(&self.index, (&theirs.hasher, Some(theirs.key_type), theirs.kmer));
         if let Some(difference) = unlike.filter(|_| !theirs.segments.is_empty()).or_else(|| self.common(theirs)) {
             return Err(BuildError::CannotMerge { difference }.into());
         }
@@ -265,7 +265,7 @@ impl Editor {
             return Err(TOO_MANY.into());
         }
         if self.index.segments.is_empty() {
-            (self.index.hasher, self.index.key_type) = (theirs.hasher, theirs.key_type);
+            (self.index.hasher, self.index.key_type) = (theirs.hasher.clone(), theirs.key_type);
             (self.index.kmer, self.index.secret_beside) = (theirs.kmer, theirs.secret_beside);
         }
         // A secret that one of them keeps outside its file is kept outside that of both.
@@ -391,7 +391,7 @@ pub struct Added {
 }
 
 /// What keeps an index apart from others of this hash, these keys and k-mers.
-fn unlike(ours: &Index, (hasher, key_type, kmer): (Hasher, Option<KeyType>, u32)) -> Option<Difference> {
+fn unlike(ours: &Index, (hasher, key_type, kmer): (&Hasher, Option<KeyType>, u32)) -> Option<Difference> {
     if ours.segments.is_empty() {
         return None;
     }
@@ -401,7 +401,7 @@ fn unlike(ours: &Index, (hasher, key_type, kmer): (Hasher, Option<KeyType>, u32)
     if let Some(theirs) = key_type.filter(|&key_type| key_type != ours.key_type) {
         return Some(Difference::KeyTypes { ours: ours.key_type, theirs });
     }
-    if ours.hasher == hasher {
+    if ours.hasher == *hasher {
         return None;
     }
     Some(match (ours.hasher.is_secret(), hasher.is_secret()) {

@@ -215,7 +215,7 @@ impl Index {
         places.check()?;
         let removed = names.iter().filter(|entry| entry.removed).count() as u32;
         from.draw(metadata.len() as u64)?;
-        let Header { hasher, key_type, secret_beside, .. } = *header;
+        let Header { hasher, key_type, secret_beside, .. } = header.clone();
         let metadata = metadata.into();
         Ok(Index { hasher, key_type, kmer, names, segments, removed, secret_beside, metadata })
     }
@@ -226,7 +226,7 @@ impl Index {
             keys: self.keys(),
             negatives: self.pairs(),
             secret_beside: self.secret_beside,
-            ..Header::new(Form::Sets, self.hasher, self.key_type)
+            ..Header::new(Form::Sets, self.hasher.clone(), self.key_type)
         };
         let mut writer = Writer::new(out, &header, vec![])?.with_metadata(&self.metadata);
         let mut names = vec![];

@@ -76,7 +76,7 @@ impl Dictionary<str> for Failing {
 /// One transaction after the other, each of which is committed, aborted, or fails half-way; now and then the process ends between two.
 fn through_transactions<F: Remove>(file: &Path, filter: F, keys: u64) {
     let left = Rc::new(Cell::new(u32::MAX));
-    let open = |filter: &F| Failing { store: Store::open(file, *filter.hasher()).unwrap(), left: left.clone() };
+    let open = |filter: &F| Failing { store: Store::open(file, filter.hasher().clone()).unwrap(), left: left.clone() };
     let store = open(&filter);
     let mut guarded = Guarded::new(filter, store);
     let (mut committed, mut state) = (HashMap::new(), 1);

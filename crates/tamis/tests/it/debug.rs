@@ -94,7 +94,7 @@ fn filters_maps_and_indexes_are_brief() {
     let hasher = Hasher::secret(SECRET);
     let digests: Vec<Digest> = (0..KEYS).map(|key| key.digest(&hasher)).collect();
     check("Hasher", &hasher);
-    check("FilterBuilder<Digests>", &tamis::build_digests(digests.clone(), hasher, KeyType::Integer));
+    check("FilterBuilder<Digests>", &tamis::build_digests(digests.clone(), hasher.clone(), KeyType::Integer));
     for &(name, kind) in Kind::ALL {
         let build = tamis::build(0..KEYS).secret(SECRET).kind(kind);
         check("FilterBuilder", &build);
@@ -111,8 +111,8 @@ fn filters_maps_and_indexes_are_brief() {
     }
     let spare = tamis::build(0..KEYS).secret(SECRET).kind(Kind::Cuckoo).extra_capacity(0.5).finish().unwrap();
     check("Stacked", &Stacked::restore(spare.as_bytes().to_vec()).unwrap());
-    let mut quotient = Quotient::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
-    let mut cuckoo = Cuckoo::with_capacity(KEYS).hasher(hasher).build::<u64>().unwrap();
+    let mut quotient = Quotient::with_capacity(KEYS).hasher(hasher.clone()).build::<u64>().unwrap();
+    let mut cuckoo = Cuckoo::with_capacity(KEYS).hasher(hasher.clone()).build::<u64>().unwrap();
     let bloom = Bloom::with_capacity(KEYS).hasher(hasher).classic();
     check("DynamicBuilder", &bloom);
     let mut bloom = bloom.build::<u64>().unwrap();

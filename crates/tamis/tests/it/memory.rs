@@ -25,6 +25,9 @@ struct Watched;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    /// A secret that no block may hold when it is freed, and how many did.
+    static WIPED: Cell<Option<[u64; 2]>> = const { Cell::new(None) };
+    static LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Notes that a thread has so many bytes more.
@@ -36,17 +39,28 @@ fn note(more: isize) {
     });
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+/// Looks for either word of the secret in a block that is freed.
+fn look(block: &[u8]) {
+    let Ok(Some(secret)) = WIPED.try_with(Cell::get) else { return };
+    let holds = |word: u64| block.windows(8).any(|bytes| bytes == word.to_le_bytes());
+    if secret.into_iter().any(holds) {
+        LEFT.with(|left| left.set(left.get() + 1));
+    }
+}
+
+// SAFETY: every call goes to the system's allocator.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
-        // SAFETY: the caller's promises are those of the system's allocator.
-        unsafe { System.alloc(layout) }
+        // SAFETY: the caller's promises are those of the system's allocator. Zeros, for all of a block is read when it is freed.
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         note(-(layout.size() as isize));
+        // SAFETY: the block has so many bytes, which were zeros before its owner wrote to them.
+        look(unsafe { std::slice::from_raw_parts(block, layout.size()) });
         // SAFETY: the block came from there.
         unsafe { System.dealloc(block, layout) }
     }
@@ -459,4 +473,68 @@ fn long_lists_take_what_they_pay_for() {
     let file = editor.snapshot().unwrap();
     let opened = watched("long lists", file, Sets::open).unwrap();
     assert_eq!(opened.find(990u64).unwrap().len(), 3000);
+}
+
+/// How many blocks hold a word of the secret when they are freed.
+fn left_by(run: impl FnOnce()) -> u32 {
+    LEFT.set(0);
+    WIPED.set(Some(SECRET));
+    run();
+    WIPED.set(None);
+    LEFT.get()
+}
+
+const SECRET: [u64; 2] = [0x5ec2_e75e_c2e7_0001, 0x5ec2_e75e_c2e7_0002];
+
+#[test]
+fn no_memory_is_freed_with_a_secret_in_it() {
+    assert_eq!(left_by(|| drop(vec![SECRET])), 1);
+    let options = || tamis::Options::default().threads(1).secret(SECRET).secret_beside();
+    let hasher = || tamis::Hasher::secret(SECRET);
+    let all: [(&str, &dyn Fn()); 9] = [
+        ("hasher", &|| drop(Box::new([hasher(), hasher().clone()]))),
+        ("options", &|| drop(Box::new(options().clone()))),
+        ("filter", &|| {
+            let filter = options().build(0..1000u64).exclude(1000..2000u64).finish().unwrap();
+            let again = Box::new(Filter::open_with_secret(filter.as_bytes().to_vec(), SECRET).unwrap());
+            assert!(again.clone().contains(7u64).unwrap() && Filter::open(filter.into_bytes()).is_err());
+        }),
+        ("partitions", &|| {
+            let mut keys = options().partitioned();
+            (0..1000u64).for_each(|key| keys.push(if key % 2 == 0 { "even" } else { "odd" }, key).unwrap());
+            assert!(keys.finish().unwrap().contains_in("odd", 7u64).unwrap());
+        }),
+        ("map", &|| {
+            let map = tamis::map((0..1000u64).map(|key| (key, key % 3))).options(options()).finish().unwrap();
+            assert!(Map::open_with_secret(map.into_bytes(), SECRET).unwrap().get(7u64).unwrap().is_some());
+        }),
+        ("sets", &|| {
+            let pairs = (0..1000u64).map(|key| (key, if key % 2 == 0 { "even" } else { "odd" }));
+            let sets = tamis::sets(pairs).options(options()).finish().unwrap();
+            assert_eq!(Editor::new(&sets).unwrap().find(7u64).unwrap(), [1]);
+        }),
+        ("remote", &|| {
+            let file = options().build(0..1000u64).finish().unwrap().into_bytes();
+            let len = file.len() as u64;
+            drop(Box::new(tamis::Remote::open_with_secret(file, len, SECRET).unwrap()));
+        }),
+        ("filters that change", &|| {
+            let mut bloom = Bloom::with_capacity(100).hasher(hasher()).build::<u64>().unwrap();
+            bloom.insert(7u64).unwrap();
+            drop(Box::new(bloom.clone()));
+            let empty = Bloom::with_capacity(100).hasher(hasher()).build::<u64>().unwrap();
+            let mut chained = Box::new(tamis::Chained::over(empty).unwrap());
+            chained.insert(8u64).unwrap();
+            drop(Box::new(Quotient::with_capacity(100).hasher(hasher()).build::<u64>().unwrap()));
+            drop(Box::new(Cuckoo::with_capacity(100).hasher(hasher()).build::<u64>().unwrap()));
+        }),
+        ("adaptive filters", &|| {
+            let mut keys: Vec<u64> = (0..100).collect();
+            drop(Box::new(AdaptiveChained::with_fpr(0.01).secret(SECRET).build(&mut keys).unwrap()));
+            drop(Box::new(Broom::with_capacity(100).secret(SECRET).build::<u64>().unwrap()));
+        }),
+    ];
+    for (name, run) in all {
+        assert_eq!(left_by(run), 0, "{name}: blocks that were freed with the secret");
+    }
 }

@@ -353,13 +353,13 @@ fn digests_are_excluded_too() {
     let hasher = tamis::Hasher::seeded(7);
     let digests = |n: u64, seed: u64| integers(n, seed).map(|key| hasher.integer(key)).collect::<Vec<_>>();
     for (n, t) in [(0, 3), (500, 0), (500, 9000), (2000, 200_000)] {
-        let build = tamis::build_digests(digests(n, 1), hasher, tamis::KeyType::Integer);
+        let build = tamis::build_digests(digests(n, 1), hasher.clone(), tamis::KeyType::Integer);
         let filter = build.exclude_digests(digests(t, 2)).finish().unwrap();
         right(&filter, n, t, &format!("{n} digests, {t} excluded"));
         let plain = tamis::build(integers(n, 1)).exclude(integers(t, 2)).seed(7).finish().unwrap();
         assert!(plain.as_bytes() == filter.as_bytes(), "{n} digests, {t} excluded");
     }
-    let build = tamis::build_digests(digests(10, 1), hasher, tamis::KeyType::Integer);
+    let build = tamis::build_digests(digests(10, 1), hasher.clone(), tamis::KeyType::Integer);
     let both = [digests(5, 2), digests(3, 1)].concat();
     let (count, first) = conflict(build.exclude_digests(both).finish().unwrap_err());
     assert_eq!((count, first), (3, vec![(0, 5), (1, 6), (2, 7)]));

@@ -194,7 +194,7 @@ proptest! {
 fn foreign_digests() {
     let mine = |key: u64| Digest::from_hash(key << 32);
     let hasher = Hasher::foreign(7);
-    let build = |n: u64| tamis::build_digests((0..n).map(mine).collect::<Vec<_>>(), hasher, KeyType::Bytes);
+    let build = |n: u64| tamis::build_digests((0..n).map(mine).collect::<Vec<_>>(), hasher.clone(), KeyType::Bytes);
     for n in [0, 1, 2, 1000] {
         let excluded: Vec<Digest> = (n..20 * n).map(mine).collect();
         let filter = match n {
@@ -202,7 +202,7 @@ fn foreign_digests() {
             _ => build(n).exclude_digests(excluded).exact().finish().unwrap(),
         };
         let filter = Filter::open(filter.as_bytes().to_vec()).unwrap();
-        assert_eq!((filter.key_type(), *filter.hasher()), (KeyType::Digest, hasher));
+        assert_eq!((filter.key_type(), filter.hasher()), (KeyType::Digest, &hasher));
         let all: Vec<Digest> = (0..20 * n).map(mine).collect();
         let answers: Vec<bool> = (0..20 * n).map(|key| key < n).collect();
         assert_eq!(filter.contains_many_digests(&all), Ok(answers.clone()));
@@ -313,14 +313,14 @@ fn digests_are_taken_over() {
     let expected = tamis::build(&keys).seed(3).finish().unwrap();
     let mut digests = hasher.digests(&keys);
     digests.extend_from_within(..10);
-    let unsorted = tamis::build_digests(digests.clone(), hasher, KeyType::Integer).finish().unwrap();
+    let unsorted = tamis::build_digests(digests.clone(), hasher.clone(), KeyType::Integer).finish().unwrap();
     digests.sort_unstable();
     digests.dedup();
     let sorted = Arc::new(digests);
-    let shared = tamis::build_digests(Arc::clone(&sorted), hasher, KeyType::Integer).finish().unwrap();
+    let shared = tamis::build_digests(Arc::clone(&sorted), hasher.clone(), KeyType::Integer).finish().unwrap();
     assert!(unsorted == expected && shared == expected);
     let excluded = hasher.digests(&[5000, 5001, 7]);
-    let build = || tamis::build_digests(Arc::clone(&sorted), hasher, KeyType::Integer);
+    let build = || tamis::build_digests(Arc::clone(&sorted), hasher.clone(), KeyType::Integer);
     let error = build().exclude_digests(excluded.clone()).finish().unwrap_err();
     let at = sorted.iter().position(|digest| *digest == excluded[2]).unwrap() as u64;
     assert!(

@@ -47,7 +47,7 @@ fn hasher(words: &[&str]) -> Hasher {
     let word = |at: usize| u64::from_str_radix(words[at], 16).unwrap();
     let golden = |name: &str| {
         let file = std::fs::read(root().join("crates/tamis/tests/golden").join(name)).unwrap();
-        *Filter::open(file).unwrap().hasher()
+        Filter::open(file).unwrap().hasher().clone()
     };
     match words[0] {
         "0" => Hasher::seeded(word(1)),

@@ -169,7 +169,7 @@ fn secrets_stay_where_they_are() {
     let mut lists = lists(2000, 5000, 13);
     let hasher = Hasher::secret(SECRET);
     for beside in [false, true] {
-        let options = Options::default().hasher(hasher);
+        let options = Options::default().hasher(hasher.clone());
         let options = if beside { options.secret_beside() } else { options };
         let base = exact(&lists, options);
         let mut today = base.with_patches([]).unwrap();

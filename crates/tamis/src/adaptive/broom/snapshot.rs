@@ -46,7 +46,7 @@ impl Kept for Broom {
             put_varints(&mut fields, [blocks].into_iter().chain(block).chain([yard]));
             payloads.extend([bytes_of(&table.words), bytes_of(table.yard.as_words()), table.tombstones.encode()]);
         }
-        file::write(Kind::Broom, self.frontier.hasher, self.frontier.key_type, self.len, &fields, &payloads)
+        file::write(Kind::Broom, &self.frontier.hasher, self.frontier.key_type, self.len, &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<Broom, FormatError> {

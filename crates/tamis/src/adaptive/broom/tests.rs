@@ -333,9 +333,15 @@ fn damaged_snapshots_never_panic() {
             } else {
                 payloads[which][at] ^= change
             }
-            let file =
-                file::write(Kind::Broom, broom.frontier.hasher, broom.frontier.key_type, broom.len, &fields, &payloads)
-                    .unwrap();
+            let file = file::write(
+                Kind::Broom,
+                &broom.frontier.hasher,
+                broom.frontier.key_type,
+                broom.len,
+                &fields,
+                &payloads,
+            )
+            .unwrap();
             let Ok(mut damaged) = Broom::restore(file) else {
                 refused += 1;
                 continue;

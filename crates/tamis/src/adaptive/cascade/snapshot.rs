@@ -49,7 +49,7 @@ impl<L: Level> Kept for Cascade<L> {
         for generation in std::iter::once(&self.now).chain(self.next.as_deref()) {
             generation.encode(&mut fields, &mut payloads);
         }
-        file::write(L::KIND, self.frontier.hasher, key_type, self.len(), &fields, &payloads)
+        file::write(L::KIND, &self.frontier.hasher, key_type, self.len(), &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {

@@ -127,7 +127,7 @@ fn snapshots_go_on_and_damaged_ones_do_no_harm() {
         let payloads: Vec<Vec<u8>> = file.payloads.iter().map(|payload| payload.to_vec()).collect();
         let mut try_out = |fields: &[u8], payloads: &[Vec<u8>]| {
             let bytes =
-                file::write(Kind::Chained, filter.set.hasher, filter.set.key_type, 500, fields, payloads).unwrap();
+                file::write(Kind::Chained, &filter.set.hasher, filter.set.key_type, 500, fields, payloads).unwrap();
             let Ok(mut filter) = AdaptiveChained::restore(bytes) else { return };
             for i in 0..60 {
                 filter.adapt(stranger(i), &mut list).ok();

@@ -46,7 +46,7 @@ impl Kept for LargeBroom {
         put_varints(&mut fields, [self.front.bins(), width, limit, broom, self.old, due]);
         self.frontier.encode(&mut fields);
         let payloads = [signatures, bytes_of(rests), bytes_of(&self.yard.words)];
-        file::write(Kind::LargeBroom, self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
+        file::write(Kind::LargeBroom, &self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<LargeBroom, FormatError> {

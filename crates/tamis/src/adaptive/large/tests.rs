@@ -408,7 +408,7 @@ fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>, &mut Vec<Vec<u8>>))
     let mut payloads: Vec<Vec<u8>> = read.payloads.iter().map(|payload| payload.to_vec()).collect();
     change(&mut fields, &mut payloads);
     let header = read.header;
-    file::write(file::Kind::LargeBroom, header.hasher, header.key_type, header.keys, &fields, &payloads).unwrap()
+    file::write(file::Kind::LargeBroom, &header.hasher, header.key_type, header.keys, &fields, &payloads).unwrap()
 }
 
 #[test]

@@ -42,12 +42,12 @@ impl Kept for AdaptiveQuotient {
         put_varints(&mut fields, [due, self.old, self.swept as u64, self.spare.len() as u64]);
         put_varints(&mut fields, self.spare.iter().copied());
         let payloads = [self.held.payload.clone(), bytes_of(&self.long.sorted()), bytes_of(&self.whole.sorted())];
-        file::write(Kind::Quotient, self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
+        file::write(Kind::Quotient, &self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
         let read = file::read(bytes, Kind::Quotient)?;
-        let (hasher, key_type) = (read.header.hasher, read.header.key_type);
+        let (hasher, key_type) = (read.header.hasher.clone(), read.header.key_type);
         let [table, long, whole] = read.all()?;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=4 * table.len() as u64)?;

@@ -65,7 +65,7 @@ impl Kept for AdaptiveStacked {
             fields.extend(layer.part.encoded().geometry);
             payloads.push(layer.part.payload().to_vec());
         }
-        file::write(Kind::Stacked, self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
+        file::write(Kind::Stacked, &self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
     fn decoded(bytes: Bytes) -> Result<AdaptiveStacked, FormatError> {

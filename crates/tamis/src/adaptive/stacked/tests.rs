@@ -394,7 +394,7 @@ fn damaged_snapshots_do_no_harm() {
         let mut opened = 0;
         let mut try_out = |fields: &[u8], payloads: &[Vec<u8>], keys: u64| {
             let bytes =
-                file::write(Kind::Stacked, filter.set.hasher, filter.set.key_type, keys, fields, payloads).unwrap();
+                file::write(Kind::Stacked, &filter.set.hasher, filter.set.key_type, keys, fields, payloads).unwrap();
             let Ok(mut filter) = AdaptiveStacked::restore(bytes) else { return };
             opened += 1;
             for i in 0..200 {

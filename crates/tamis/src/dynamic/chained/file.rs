@@ -58,7 +58,7 @@ impl Chained {
         let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
         let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };
         let exact_part = exact.build(Sides::new(&members, &&passing[..]).of(Role::Exact), &work)?;
-        let header = Header::new(Form::Filter, *hasher, *key_type);
+        let header = Header::new(Form::Filter, hasher.clone(), *key_type);
         let header = Header { keys: known.members, negatives: known.excluded, ..header };
         let kinds = vec![[Role::Positive.encode(), shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
         let mut writer = Writer::new(out, &header, kinds)?;

@@ -10,15 +10,15 @@ use crate::{Filter, FormatError};
 
 /// Over every kind of first layer.
 fn all(capacity: u64, fpr: f64) -> Vec<Chained> {
-    let hasher = Hasher::secret([3, 4]);
-    let bloom = Bloom::with_capacity(capacity).fpr(fpr).hasher(hasher);
-    let cuckoo = Cuckoo::with_capacity(capacity).fpr(fpr).hasher(hasher);
+    let hasher = || Hasher::secret([3, 4]);
+    let bloom = Bloom::with_capacity(capacity).fpr(fpr).hasher(hasher());
+    let cuckoo = Cuckoo::with_capacity(capacity).fpr(fpr).hasher(hasher());
     vec![
         Chained::over(bloom.clone().build::<u64>().unwrap()).unwrap(),
         Chained::over(bloom.classic().build::<u64>().unwrap()).unwrap(),
         Chained::over(cuckoo.clone().build::<u64>().unwrap()).unwrap(),
         Chained::over(cuckoo.semi_sorted().build::<u64>().unwrap()).unwrap(),
-        Chained::over(Quotient::with_capacity(capacity).fpr(fpr).hasher(hasher).build::<u64>().unwrap()).unwrap(),
+        Chained::over(Quotient::with_capacity(capacity).fpr(fpr).hasher(hasher()).build::<u64>().unwrap()).unwrap(),
     ]
 }
 
@@ -164,7 +164,7 @@ fn what_was_excluded_early_stays_excluded() {
 struct Watched<'a> {
     shown: &'a mut Shown,
     oracle: &'a Oracle,
-    hasher: Hasher,
+    hasher: &'a Hasher,
     changes: usize,
 }
 
@@ -187,7 +187,7 @@ impl Access<Shown> for Watched<'_> {
 fn readers_between_the_steps_find_members_and_no_excluded_key() {
     for mut filter in all(400, 0.1) {
         let (mut oracle, mut changes) = (Oracle::new(), 0);
-        let hasher = filter.0.hasher;
+        let hasher = &filter.0.hasher.clone();
         for random in (0..2_500).map(scramble) {
             let (key, Table { shown, known }) = (random % 900, &mut filter.0.table);
             // What changes is not known while it changes; a member that is inserted again, or excluded in vain, is.
@@ -265,11 +265,11 @@ fn edge_sizes_go_through_files() {
 /// Digests whose first closed bit is the same, and digests with the same fingerprint and buckets.
 #[test]
 fn exclusions_that_collide_are_kept_apart() {
-    let (bloom, hasher) = (Bloom::with_capacity(64), Hasher::foreign(1));
+    let (bloom, hasher) = (Bloom::with_capacity(64), || Hasher::foreign(1));
     let filters = [
-        Chained::over(bloom.clone().hasher(hasher).build::<Digest>().unwrap()),
-        Chained::over(bloom.hasher(hasher).classic().build::<Digest>().unwrap()),
-        Chained::over(Cuckoo::with_capacity(64).hasher(hasher).build::<Digest>().unwrap()),
+        Chained::over(bloom.clone().hasher(hasher()).build::<Digest>().unwrap()),
+        Chained::over(bloom.hasher(hasher()).classic().build::<Digest>().unwrap()),
+        Chained::over(Cuckoo::with_capacity(64).hasher(hasher()).build::<Digest>().unwrap()),
     ];
     for mut filter in filters.map(Result::unwrap) {
         let layer = filter.0.table.shown.first.clone();
@@ -335,7 +335,7 @@ fn digests_that_contradict_are_rejected() {
         let part = exact.build(Sides::new(&[], &&[][..]).of(Role::Exact), &work).unwrap();
         let kinds = vec![[Role::Positive.encode(), table.shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
         let mut bytes = vec![];
-        let mut writer = Writer::new(&mut bytes, &Header::new(Form::Filter, *hasher, *key_type), kinds).unwrap();
+        let mut writer = Writer::new(&mut bytes, &Header::new(Form::Filter, hasher.clone(), *key_type), kinds).unwrap();
         writer.shard(&[table.shown.first.encoded(), part]).unwrap();
         let digests: Vec<u8> = members.iter().chain(excluded).flat_map(|key| key.to_bits().to_le_bytes()).collect();
         writer.keep(Kept { members: claimed, excluded: excluded.len() as u64 }, &digests).unwrap();

@@ -385,7 +385,7 @@ impl<'a> Sealed<'a> {
 
     /// Excluded keys that are hashed already. `keys` shows where conflicts are, if the keys were hashed too.
     pub(super) fn exclude_digests(&mut self, excluded: &[Digest], keys: Option<&[Digest]>) -> Result<(), Error> {
-        let hasher = self.options.common.hasher;
+        let hasher = self.options.common.hasher.clone();
         for digests in excluded.chunks(ROUND) {
             self.batch.extend(digests.iter().map(|&digest| hasher.mix(digest)));
             self.sieve_batch()?;
@@ -534,8 +534,8 @@ impl<'a> Sealed<'a> {
             return Err(BuildError::WorkloadDrop.into());
         }
         let mut counts = counter.finish();
-        let hasher = self.options.common.hasher;
-        if hasher != hasher.unmixed() {
+        let hasher = &self.options.common.hasher;
+        if *hasher != hasher.unmixed() {
             counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
             counts.known.sort_unstable();
         }

@@ -177,7 +177,7 @@ impl<'a> Partitioned<'a> {
         let conflicts = stats.conflicts > 0;
         let gather = Gather { options: &options, workspace: &workspace, groups, group_of, conflicts, table };
         let mut sealed = gather.keys(&keys, &negatives)?;
-        let mut hasher = options.common.hasher;
+        let mut hasher = options.common.hasher.clone();
         let is_crowded = |found: bool, sealed: &Sealed| Ok::<_, BuildError>(found || sealed.is_crowded()?);
         if !hasher.is_secret() && sealed.iter().try_fold(false, is_crowded)? {
             drop(sealed);

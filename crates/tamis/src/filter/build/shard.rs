@@ -143,7 +143,7 @@ mod tests {
             let mut shards = Shards::new(Keys::Plain(sorted), None, OnConflict::Error, &|| false).unwrap();
             shards.bits = 6;
             let plan = plan(&Options::default().request(2000, 0)).unwrap();
-            let header = Header::new(Form::Filter, common.hasher, KeyType::Integer);
+            let header = Header::new(Form::Filter, common.hasher.clone(), KeyType::Integer);
             let header = Header { shard_bits: 6, keys: 2000, ..header };
             let mut file = vec![];
             let mut writer = Writer::new(&mut file, &header, vec![]).unwrap();

@@ -65,9 +65,13 @@ impl Place {
     }
 }
 
-/// The first level of one shard, in one cache line.
+/// What starts on a cache line. Blocks for it take an allocator several times as long as others, so it is for what queries find no other way.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
+pub(crate) struct Line<T>(pub(crate) T);
+
+/// The first level of one shard.
+#[derive(Clone, Copy, Debug)]
 struct Level {
     payload: NonNull<u8>,
     len: usize,
@@ -79,9 +83,12 @@ unsafe impl Send for Level {}
 // SAFETY: as above.
 unsafe impl Sync for Level {}
 
-/// The first levels of all shards.
+/// The first levels of all shards. The first 64 bytes are all that a query of one shard reads.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Rows {
+    /// That of the first shard.
+    first: Level,
     /// [`code`] of all levels; 0 if there are none.
     code: u32,
     /// The same where there is one shard, its digests have no top bits in common and are its places; else 0.
@@ -91,9 +98,8 @@ pub(crate) struct Rows {
     /// One less than there are shards.
     last: usize,
     pub(crate) salt: Salt,
-    /// That of the first shard, where it is the only one.
-    first: Level,
-    levels: Arc<[Level]>,
+    /// Those of several shards.
+    levels: Option<Arc<[Line<Level>]>>,
     /// What the levels point into.
     _payloads: Arc<[Bytes]>,
 }
@@ -109,13 +115,13 @@ impl Rows {
         let place = Place { rows: 8, bumps: 0, cut: 0, salted: true };
         let first = Level { payload: NonNull::dangling(), len: 0, place };
         Rows {
+            first,
             code: 0,
             single: 0,
             skip: 1,
             last: 0,
             salt: Salt::new(0),
-            first,
-            levels: Arc::default(),
+            levels: None,
             _payloads: Arc::default(),
         }
     }
@@ -140,15 +146,17 @@ impl Rows {
             len: payload.len(),
             place,
         };
-        let levels: Arc<[Level]> = payloads.iter().zip(shards).map(level).collect();
-        let (code, first) = (code(band, columns, shift), levels[0]);
+        let all = payloads.iter().zip(shards).map(level);
+        let Some(first) = all.clone().next() else { return Rows::none() };
+        let levels = if count == 1 { None } else { Some(all.map(Line).collect()) };
+        let code = code(band, columns, shift);
         let single = if skip == 0 && !first.place.salted { code } else { 0 };
-        Rows { code, single, skip: 1 << skip, last: levels.len() - 1, salt, first, levels, _payloads: payloads }
+        Rows { first, code, single, skip: 1 << skip, last: count - 1, salt, levels, _payloads: payloads }
     }
 
     /// Bytes that the rows of so many shards take.
     pub(crate) fn memory(shards: u64) -> u64 {
-        256 + size_of::<Rows>() as u64 + shards * (size_of::<Level>() + size_of::<Bytes>()) as u64
+        256 + size_of::<Rows>() as u64 + shards * (size_of::<Line<Level>>() + size_of::<Bytes>()) as u64
     }
 
     /// The rows as a kernel reads them; nothing if its constants are others. `SINGLE`: only if there is one shard, whose digests have no
@@ -158,7 +166,13 @@ impl Rows {
         let found = if SINGLE { self.single } else { self.code };
         let constants = if S::COLUMNS > 0 { found } else { found & !255 };
         let columns = if S::COLUMNS > 0 { S::COLUMNS } else { found as u8 };
-        (constants == code(S::BAND, S::COLUMNS, S::SHIFT)).then_some(View { rows: self, columns, shape: PhantomData })
+        let levels = match &self.levels {
+            // Of the whole list: a pointer to its first level would be good for that one only.
+            Some(levels) => NonNull::from(&levels[..]).cast(),
+            None => NonNull::from(&self.first),
+        };
+        let view = View { rows: self, levels, columns, shape: PhantomData };
+        (constants == code(S::BAND, S::COLUMNS, S::SHIFT)).then_some(view)
     }
 }
 
@@ -166,6 +180,8 @@ impl Rows {
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, S, const SINGLE: bool> {
     rows: &'a Rows,
+    /// The levels of all shards, each [`Line`] after the one before.
+    levels: NonNull<Level>,
     columns: u8,
     shape: PhantomData<S>,
 }
@@ -181,8 +197,8 @@ impl<'a, S: Shape, const SINGLE: bool> View<'a, S, SINGLE> {
             let product = u128::from(hi) * u128::from(rows.skip);
             // One shard may have digests with common bits.
             let shard = (product >> 64) as usize & rows.last;
-            // SAFETY: there are rows, and so a power of two of levels; `last` is the last.
-            (unsafe { rows.levels.get_unchecked(shard) }, product as u64)
+            // SAFETY: there are rows, and so a power of two of levels; `last` is the last. `rows` keeps them alive and as they are.
+            (unsafe { self.levels.byte_add(shard * size_of::<Line<Level>>()).as_ref() }, product as u64)
         };
         let found = Found { level, columns: self.columns, row: reduce(place, level.place.rows), shape: PhantomData };
         (SINGLE || !level.place.salted).then_some(found)

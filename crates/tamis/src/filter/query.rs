@@ -67,9 +67,9 @@ impl Filter {
         let Contents { header, steps, partitions, chain, .. } = open(&bytes, secret, budget)?;
         let steps = Steps::new(steps, chain.as_ref().map_or(&bytes, |chain| &chain.base));
         let seeded = (header.hasher.kind() == HashKind::Seeded && partitions.is_none()).then_some(header.key_type);
-        let filter =
-            Filter { bytes, header, steps, seeded, plain: None, partitions: partitions.map(Arc::new), chain: None };
-        Ok(filter.with_chain(chain))
+        let plain = seeded.filter(|_| chain.is_none());
+        let (partitions, chain) = (partitions.map(Arc::new), chain.map(Arc::new));
+        Ok(Filter { bytes, header, steps, seeded, plain, partitions, chain })
     }
 
     pub(super) fn with_chain(mut self, chain: Option<Chain>) -> Filter {

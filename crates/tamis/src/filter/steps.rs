@@ -19,7 +19,7 @@
 
 use bytes::Bytes;
 
-use crate::arch::rows::Rows;
+use crate::arch::rows::{Line, Rows};
 use crate::arch::{Answer, Isa, QueryFn};
 use crate::hash::Digest;
 pub(crate) use crate::leaves::Role;
@@ -62,7 +62,7 @@ pub(crate) struct Steps {
     /// Answers for a key that the first step leaves undecided.
     later: QueryFn<Steps>,
     /// Of the first leaf, if it is a ribbon: nothing to look for on the way to them.
-    rows: Rows,
+    rows: Line<Rows>,
 }
 
 /// The way to the first leaf of a list; `REST` if other steps follow.
@@ -82,7 +82,7 @@ impl<const REST: bool> Way for First<REST> {
 
     #[inline(always)]
     fn rows(steps: &Steps) -> Option<&Rows> {
-        Some(&steps.rows)
+        Some(&steps.rows.0)
     }
 
     #[inline(always)]
@@ -156,7 +156,7 @@ impl Steps {
             Some(_) | None => QueryFn::portable::<OneByOne>(),
         });
         let rows = first.as_ref().and_then(|step| Leaf::rows(&step.leaf)).cloned().unwrap_or_else(Rows::none);
-        Steps { first, rest, single, branchless, ask, later, rows }
+        Steps { first, rest, single, branchless, ask, later, rows: Line(rows) }
     }
 
     /// All steps in order.

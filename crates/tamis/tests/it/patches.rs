@@ -335,10 +335,37 @@ fn small() -> [Vec<u8>; 3] {
     [one.as_bytes().to_vec(), two.as_bytes().to_vec(), whole.as_bytes().to_vec()]
 }
 
+/// A filter of partitions and a patch that flips answers in two of them and lists a third.
+fn partitioned() -> Vec<u8> {
+    let member = |label: &str, key: u64| match label {
+        "few" => key % 3 == 0,
+        "many" => key % 3 == 1,
+        _ => key < 4,
+    };
+    let mut keys = Options::default().exact().partitioned();
+    for (label, key) in (0..600).flat_map(|key| [("few", key), ("many", key)]) {
+        if member(label, key) { keys.push(label, key).unwrap() } else { keys.exclude(label, key).unwrap() }
+    }
+    let base = keys.finish().unwrap();
+    let mut diff = base.diff().unwrap();
+    for (label, key) in (0..600).flat_map(|key| [("few", key), ("many", key), ("one", key)]) {
+        let flips = label != "one" && [0, 3, 4, 5, 499].contains(&key);
+        if member(label, key) ^ flips {
+            diff.push_in(label, key).unwrap()
+        } else {
+            diff.exclude_in(label, key).unwrap()
+        }
+    }
+    let patch = diff.finish().unwrap();
+    base.with_patches([patch]).unwrap().finish().unwrap().as_bytes().to_vec()
+}
+
 #[test]
 fn files_of_version_1_stay() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden-patches");
-    for (name, built) in ["list", "steps", "chain"].into_iter().zip(small()) {
+    let base = exact(&lists(200, 600, 19), Options::default()).as_bytes().to_vec();
+    let files = small().into_iter().chain([base, partitioned()]);
+    for (name, built) in ["list", "steps", "chain", "base", "chain-partitioned"].into_iter().zip(files) {
         let path = folder.join(name).with_extension("tamis");
         if std::env::var_os("TAMIS_BLESS").is_some() {
             std::fs::write(&path, &built).unwrap();

@@ -5,6 +5,7 @@
 //!   hex:6b65792d30 yes                         a key of bytes, an integer, a digest (upper half first), a list of fields, letters x
 //!   int:-5 int:7                               filters: yes, no. Maps: int:, hex:, none. Sets: their numbers
 //!   in:666577 hex:6b65792d30 no                a key in a partition
+//!   patch golden-patches/list.tamis            the next patch of the file; answers from here on are those of both
 //! ```
 //!
 //! After `TAMIS_BLESS=1 cargo test -p tamis golden` wrote files, the same command once more writes their answers.
@@ -14,7 +15,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use tamis::maps::Value;
-use tamis::{Digest, Filter, Hasher, Key, Map, Sequence, Sets};
+use tamis::{Digest, Filter, Hasher, Key, Map, Patch, Sequence, Sets};
 
 use super::golden::{Flow, SECRET};
 use super::integers;
@@ -112,11 +113,18 @@ impl Opened {
             };
         }
         match Parts::of(&file).unwrap().head[FORM] {
-            0 | 1 => opened!(Filter),
+            0 | 1 | 6 => opened!(Filter),
             2 => opened!(Map),
             3 => opened!(Sequence),
             _ => opened!(Sets),
         }
+    }
+
+    /// The same behind the next patch.
+    fn patched(self, patch: Vec<u8>) -> Opened {
+        let Opened::Filter(filter) = self else { panic!("a patch of what is no filter") };
+        let today = filter.with_patches([Patch::open(patch).unwrap()]).unwrap();
+        Opened::Filter(today.finish().unwrap())
     }
 
     fn answer(&self, partition: Option<&[u8]>, asked: &Asked) -> String {
@@ -152,6 +160,9 @@ impl Opened {
         let some = [0, 1, 2, 3, 4, 5, 6, 7, 499, 500, 999, 1000, 2999, 3000, 5999, 6000];
         let mut whole: Vec<i128> = some.to_vec();
         whole.extend(integers(16, 1).map(i128::from));
+        if name.starts_with("golden-patches") && !name.contains("partitioned") {
+            whole.extend(integers(200, 19).chain(integers(100, 20)).map(i128::from));
+        }
         let integers = || whole.iter().chain(&signed).map(|&key| Asked::Integer(key)).collect();
         let strings = || {
             let mut keys = numbered("key", &[100, 999, 1000, 2999, 11_999, 12_000, 59_999, 69_999, 70_000]);
@@ -191,10 +202,15 @@ impl Opened {
     }
 }
 
+const FOLDERS: [&str; 4] = ["golden", "golden-maps", "golden-patches", "golden-sets"];
+
+/// Patches that are no files of their own, in the order of their chain.
+const PATCHES: [&str; 2] = ["golden-patches/list.tamis", "golden-patches/steps.tamis"];
+
 /// The folders with their files, in order, without adaptive filters.
 fn files() -> Vec<(&'static str, String)> {
     let mut files = vec![];
-    for folder in ["golden", "golden-maps", "golden-sets"] {
+    for folder in FOLDERS {
         for entry in std::fs::read_dir(tests().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             files.push((folder, format!("{folder}/{name}")));
@@ -207,16 +223,24 @@ fn files() -> Vec<(&'static str, String)> {
 /// Writes the texts again, from files that are there.
 fn bless() {
     let mut texts = std::collections::BTreeMap::<&str, String>::new();
-    for (folder, name) in files() {
+    for (folder, name) in files().into_iter().filter(|(_, name)| !PATCHES.contains(&&name[..])) {
         let secret = name.ends_with("secret-beside.tamis").then_some(SECRET);
-        let opened = Opened::new(std::fs::read(tests().join(&name)).unwrap(), secret);
+        let mut opened = Opened::new(std::fs::read(tests().join(&name)).unwrap(), secret);
         let text = texts.entry(folder).or_default();
         let words = secret.map_or(String::new(), |[a, b]| format!(" {a:x} {b:x}"));
         writeln!(text, "file {name}{words}").unwrap();
-        for (partition, asked) in opened.questions(&name) {
-            let answer = opened.answer(partition.map(str::as_bytes), &asked);
-            let partition = partition.map_or(String::new(), |name| hex(name.as_bytes()).replace("hex:", "in:") + " ");
-            writeln!(text, "{partition}{} {answer}", asked.text()).unwrap();
+        let patches = if name.ends_with("base.tamis") { &PATCHES[..] } else { &[] };
+        for patch in std::iter::once(None).chain(patches.iter().map(Some)) {
+            if let Some(patch) = patch {
+                writeln!(text, "patch {patch}").unwrap();
+                opened = opened.patched(std::fs::read(tests().join(patch)).unwrap());
+            }
+            for (partition, asked) in opened.questions(&name) {
+                let answer = opened.answer(partition.map(str::as_bytes), &asked);
+                let partition =
+                    partition.map_or(String::new(), |name| hex(name.as_bytes()).replace("hex:", "in:") + " ");
+                writeln!(text, "{partition}{} {answer}", asked.text()).unwrap();
+            }
         }
     }
     for (folder, text) in texts {
@@ -231,8 +255,8 @@ fn golden_files_answer_as_it_is_written() {
         bless();
     }
     let mut left: BTreeSet<String> = files().into_iter().map(|(_, name)| name).collect();
-    let (mut opened, mut questions) = (None, 0);
-    for folder in ["golden", "golden-maps", "golden-sets"] {
+    let (mut opened, mut questions): (Option<Opened>, _) = (None, 0);
+    for folder in FOLDERS {
         let text = std::fs::read_to_string(tests().join("questions").join(folder).with_extension("txt")).unwrap();
         for line in text.lines() {
             let tokens: Vec<&str> = line.split(' ').collect();
@@ -241,6 +265,11 @@ fn golden_files_answer_as_it_is_written() {
                     let word = |at: usize| u64::from_str_radix(words[at], 16).unwrap();
                     let secret = (words.len() == 2).then(|| [word(0), word(1)]);
                     opened = Some(Opened::new(std::fs::read(tests().join(name)).unwrap(), secret));
+                    assert!(left.remove(name), "{name}: not there, or there twice");
+                }
+                ["patch", name] => {
+                    let patch = std::fs::read(tests().join(name)).unwrap();
+                    opened = opened.map(|opened| opened.patched(patch));
                     assert!(left.remove(name), "{name}: not there, or there twice");
                 }
                 [ref partition @ .., key, answer] => {

@@ -52,8 +52,16 @@ class Filter:
     def by_digest(self, digest):
         return answer(self.layers, self.file.bits, digest)
 
+    def digest(self, key):
+        return self.file.hash.of(key)
+
     def get(self, key):
-        return self.by_digest(self.file.hash.of(key))
+        return self.by_digest(self.digest(key))
+
+
+def fingerprint(name, number, width):
+    """That of a partition whose name has this digest."""
+    return salted(name, child(salt(1 << 32), number)) >> 64 - 8 * width
 
 
 class Partitioned:
@@ -72,17 +80,22 @@ class Partitioned:
         (entries,) = file.unit([count * size])
         self.table, last = {}, -1
         for at in range(0, len(entries), size):
-            fingerprint = int.from_bytes(entries[at : at + self.width], "little")
-            check(fingerprint > last and entries[at + self.width] <= len(self.groups), "the table of partitions")
-            self.table[fingerprint], last = entries[at + self.width], fingerprint
+            found = int.from_bytes(entries[at : at + self.width], "little")
+            check(found > last and entries[at + self.width] <= len(self.groups), "the table of partitions")
+            self.table[found], last = entries[at + self.width], found
         file.finish()
 
-    def get(self, partition, key):
+    def digest(self, partition, key):
         name, digest = self.file.hash.bytes(partition), self.file.hash.plain(key)
-        fingerprint = salted(name, child(salt(1 << 32), self.number)) >> 64 - 8 * self.width
-        group = self.table.get(fingerprint, 0)
-        if group == 0:
+        return self.file.hash.mixed((digest[0] ^ scramble(name[0]), digest[1] + scramble(name[1]) & M))
+
+    def group(self, partition):
+        """The number of a partition's group; 0 for one without keys, None for one that is not listed."""
+        return self.table.get(fingerprint(self.file.hash.bytes(partition), self.number, self.width))
+
+    def get(self, partition, key):
+        group = self.group(partition)
+        if not group:
             return False
         layers, bits = self.groups[group - 1]
-        digest = digest[0] ^ scramble(name[0]), digest[1] + scramble(name[1]) & M
-        return answer(layers, bits, self.file.hash.mixed(digest))
+        return answer(layers, bits, self.digest(partition, key))

@@ -90,11 +90,11 @@ class File:
         self.check_sums(Reader(self.sections[2]))
 
     def head(self, head, secret):
-        self.form = known(head.u8(), range(6), "form")
-        number = known(head.u8(), range(5), "hash")
+        self.form = known(head.u8(), range(7), "form")
+        number = known(head.u8(), [5] if self.form == 6 else range(5), "hash")
         self.key_type = known(head.u8(), range(4), "key type")
         self.bits = head.u8()
-        check(self.bits <= 24 and (self.bits == 0 or self.form in (0, 2, 3)), "shards")
+        check(self.bits <= 24 and (self.bits == 0 or self.form in (0, 2, 3, 6)), "shards")
         if number == 0:
             words = (head.varint(),)
         elif number == 1:
@@ -104,6 +104,8 @@ class File:
         elif number == 3:
             words = (head.varint(), head.varint())
             check(self.key_type == 2, "a hash of the caller's for other keys than digests")
+        elif number == 5:
+            words = (0, head.varint())
         else:
             value, words = head.u64(), secret
             check(secret, "the secret is not in the file")

@@ -120,7 +120,7 @@ class Hash:
         return self.bytes(fields(key))
 
     def mixed(self, digest):
-        number = self.words[1] if self.number in (2, 3) else 0
+        number = self.words[1] if self.number in (2, 3, 5) else 0
         return digest if self.number != 2 and number == 0 else mix(digest, number)
 
     def of(self, key):

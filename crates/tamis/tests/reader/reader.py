@@ -13,6 +13,7 @@ from filters import Filter, Partitioned
 from frame import File, Unsupported, Wrong
 from hashes import Hash, of_hash
 from maps import Map
+from patches import Patch, Patched, open_chain
 from sets import Sets
 from xxh3 import xxh3_64
 
@@ -21,6 +22,8 @@ FORMS = {0: Filter, 1: Partitioned, 2: Map, 3: Map, 4: Sets}
 
 def open_file(data, secret=None):
     file = File(data, secret)
+    if file.form == 6:
+        return open_chain(file, secret)
     if file.form not in FORMS:
         raise Unsupported(f"form {file.form}")
     return FORMS[file.form](file)
@@ -94,6 +97,11 @@ def main(page, *texts):
                 if len(data) < 200 and not damage(data, secret):
                     print(f"{name}: a changed byte is not found")
                     wrong += 1
+                continue
+            if words[0] == "patch":
+                opened = opened if isinstance(opened, Patched) else Patched(opened)
+                opened.push(Patch((text.parent.parent / words[1]).read_bytes()))
+                files += 1
                 continue
             key = [bytes.fromhex(words[0][3:]), parse(words[1])] if words[0][:3] == "in:" else [parse(words[0])]
             found = written(opened.get(*key), opened.file.form)

@@ -119,8 +119,6 @@ pub(crate) struct Header {
     /// Distinct keys that were excluded and that the filter is right about, expected queries aside; an estimate if they are very
     /// many. For the reader's information. Of a map: how many distinct values there are.
     pub(crate) negatives: u64,
-    /// Whether the secret of the hash is kept outside the file.
-    pub(crate) secret_beside: bool,
     /// Whether a later release may not read it.
     pub(crate) may_change: bool,
 }
@@ -180,8 +178,8 @@ impl Header {
     /// Of an empty set in one shard.
     #[cfg(feature = "build")]
     pub(crate) fn new(form: Form, hasher: Hasher, key_type: KeyType) -> Header {
-        let (secret_beside, may_change) = (false, form == Form::Adaptive);
-        Header { hasher, key_type, shard_bits: 0, form, keys: 0, negatives: 0, secret_beside, may_change }
+        let may_change = form == Form::Adaptive;
+        Header { hasher, key_type, shard_bits: 0, form, keys: 0, negatives: 0, may_change }
     }
 
     #[cfg(feature = "build")]
@@ -190,7 +188,7 @@ impl Header {
         let hash = match kind {
             HashKind::Seeded | HashKind::Mixed if self.form == Form::Patch => BASE_HASH,
             HashKind::Seeded => 0,
-            HashKind::Secret if self.secret_beside => SECRET_BESIDE,
+            HashKind::Secret if self.hasher.is_beside() => SECRET_BESIDE,
             HashKind::Secret => 1,
             HashKind::Mixed => 2,
             HashKind::Foreign => 3,
@@ -206,7 +204,7 @@ impl Header {
         match kind {
             HashKind::Seeded | HashKind::Mixed if self.form == Form::Patch => put_varint(&mut out, b),
             HashKind::Seeded => put_varint(&mut out, a),
-            HashKind::Secret if self.secret_beside => {
+            HashKind::Secret if self.hasher.is_beside() => {
                 out.extend_from_slice(&secret_check(&self.hasher).to_le_bytes());
             }
             HashKind::Secret => [a, b].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes())),
@@ -249,7 +247,7 @@ impl Header {
                 if secret_check(&hasher) != check {
                     return Err(FormatError::Secret { given: true });
                 }
-                hasher
+                hasher.with_secret_beside(true)
             }
             BASE_HASH if form == Form::Patch => match from.varint()? {
                 0 => Hasher::seeded(0),
@@ -273,8 +271,8 @@ impl Header {
         }
         let (keys, negatives) = (from.varint()?, from.varint()?);
         from.end()?;
-        let (secret_beside, may_change) = (hash == SECRET_BESIDE, flags & MAY_CHANGE != 0);
-        Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, keys, negatives, secret_beside, may_change })
+        let may_change = flags & MAY_CHANGE != 0;
+        Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, keys, negatives, may_change })
     }
 }
 

@@ -263,9 +263,11 @@ const NEGATIVE: (u64, u64) = (0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b);
 /// Hash function of a filter: with a public seed, with a secret, or the caller's.
 ///
 /// Clones share one secret. It is wiped when the last of them is dropped.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Hasher {
     kind: HashKind,
+    /// Whether files do not hold the secret. Digests do not depend on it.
+    beside: bool,
     /// The seed or the caller's number, and the number of the mix.
     words: [u64; 2],
     /// The scrambled seed, ready for the integer path.
@@ -273,6 +275,14 @@ pub struct Hasher {
     /// What replaces the words in a hash with a secret.
     secret: Option<Arc<Secret>>,
 }
+
+impl PartialEq for Hasher {
+    fn eq(&self, other: &Hasher) -> bool {
+        self.kind == other.kind && self.words() == other.words()
+    }
+}
+
+impl Eq for Hasher {}
 
 impl std::fmt::Debug for Hasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -288,7 +298,7 @@ impl std::fmt::Debug for Hasher {
 
 impl Hasher {
     fn public(kind: HashKind, number: u64) -> Hasher {
-        Hasher { kind, words: [number, 0], integer: scramble(number), secret: None }
+        Hasher { kind, beside: false, words: [number, 0], integer: scramble(number), secret: None }
     }
 
     /// XXH3-128 with a seed. Reproducible; anyone can compute it.
@@ -369,6 +379,28 @@ impl Hasher {
     /// Returns true if digests are the caller's.
     pub fn is_foreign(&self) -> bool {
         self.kind == HashKind::Foreign
+    }
+
+    /// The same hash, for files that hold its secret or do not.
+    pub(crate) fn with_secret_beside(self, beside: bool) -> Hasher {
+        Hasher { beside: beside && self.is_secret(), ..self }
+    }
+
+    /// Whether files need the secret to be opened, as it is not in them.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.beside
+    }
+
+    /// Whether files hold a secret.
+    #[cfg(feature = "build")]
+    pub(crate) fn is_written(&self) -> bool {
+        self.is_secret() && !self.beside
+    }
+
+    /// The secret that files need to be opened.
+    #[cfg(feature = "build")]
+    pub(crate) fn needed_secret(&self) -> Option<[u64; 2]> {
+        self.beside.then(|| self.words())
     }
 
     pub(crate) fn kind(&self) -> HashKind {

@@ -1,6 +1,8 @@
 //! `Filter`, `Map`, `Sequence`, `Sets` -> serde's data model and back: the bytes of the file, as base64 in formats that people read.
 //!
-//! What comes in is opened and verified, as `open` does it. One visitor takes both forms: serde holds a flattened or untagged
+//! What comes in is opened and verified, as `open` does it. Serde has no place for a secret: a value whose secret is kept outside is written as
+//! any other, and reading it is an error that says so; take its bytes and `open_with_secret`.
+//! One visitor takes both forms: serde holds a flattened or untagged
 //! value in a buffer of its own, which calls itself human-readable whatever the format was.
 
 use std::fmt;
@@ -52,7 +54,8 @@ macro_rules! impl_serde {
             }
         }
 
-        /// Opens and verifies the bytes. The error has the message of the [`FormatError`](crate::FormatError).
+        /// Opens and verifies the bytes. The error has the message of the [`FormatError`](crate::FormatError). Bytes whose secret is kept outside are
+        /// an error: store [`as_bytes`](Self::as_bytes) of such a value, and read it by [`open_with_secret`](Self::open_with_secret).
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let visitor = Visitor { name: $name, open: |bytes| <$type>::open(bytes) };

@@ -22,6 +22,7 @@ use crate::hash::{Hasher, Key, KeyType};
 #[allow(private_bounds)] // Only the filters of this module are built.
 pub struct AdaptiveBuilder<F: Built> {
     pub(super) secret: Option<Hasher>,
+    pub(super) secret_beside: bool,
     pub(super) options: F::Options,
 }
 
@@ -29,7 +30,11 @@ brief_debug!(AdaptiveBuilder<F: Built>, it => options: it.options);
 
 impl<F: Built> Clone for AdaptiveBuilder<F> {
     fn clone(&self) -> AdaptiveBuilder<F> {
-        AdaptiveBuilder { secret: self.secret.clone(), options: self.options.clone() }
+        AdaptiveBuilder {
+            secret: self.secret.clone(),
+            secret_beside: self.secret_beside,
+            options: self.options.clone(),
+        }
     }
 }
 
@@ -62,13 +67,24 @@ impl<F: Built> AdaptiveBuilder<F> {
     set! {
         /// Sets the secret of the hash. By default the operating system draws one.
         secret(secret: [u64; 2]) => secret = Some(Hasher::secret(secret));
+
+        /// Keeps the secret out of snapshots: see [`AdaptiveFilter::restore_with_secret`](super::AdaptiveFilter::restore_with_secret).
+        secret_beside() => secret_beside = true;
+    }
+}
+
+#[allow(private_bounds)]
+impl<F: Built> AdaptiveBuilder<F> {
+    /// The hash of a filter: with the secret that was given, or one that the operating system draws.
+    pub(super) fn hasher(&self) -> std::io::Result<Hasher> {
+        Ok(Hasher::secret_or_random(self.secret.clone())?.with_secret_beside(self.secret_beside))
     }
 }
 
 #[allow(private_bounds)]
 impl<F: Empty> AdaptiveBuilder<F> {
     pub(super) fn new(capacity: u64, more: F::More) -> AdaptiveBuilder<F> {
-        AdaptiveBuilder { secret: None, options: Sizing { capacity, fpr: DEFAULT_FPR, more } }
+        AdaptiveBuilder { secret: None, secret_beside: false, options: Sizing { capacity, fpr: DEFAULT_FPR, more } }
     }
 
     set! {
@@ -85,7 +101,7 @@ impl<F: Empty> AdaptiveBuilder<F> {
     pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
         check_fpr(self.options.fpr)?;
         check_capacity(self.options.capacity, 0)?;
-        F::empty(&self.options, K::KEY_TYPE, Hasher::secret_or_random(self.secret)?)
+        F::empty(&self.options, K::KEY_TYPE, self.hasher()?)
     }
 }
 

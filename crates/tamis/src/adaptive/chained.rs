@@ -69,7 +69,7 @@ impl AdaptiveBuilder<AdaptiveChained> {
             );
         }
         let width = width(fpr)?;
-        let (set, digests) = KeySet::new(self.secret, keys)?;
+        let (set, digests) = KeySet::new(self.hasher(), keys)?;
         Ok(AdaptiveChained {
             first: layer(&digests, Values::Fingerprints, width, 0, &set.hasher)?,
             rebuild_every: rebuild_every.unwrap_or((set.keys / 64).max(16)),
@@ -137,7 +137,7 @@ impl AdaptiveChained {
     /// Starts a filter whose first part has at most this false positive rate, 2^-32 or more.
     pub fn with_fpr(p: f64) -> AdaptiveBuilder<AdaptiveChained> {
         let options = Options { fpr: p, rebuild_every: None, max_false_positives: None };
-        AdaptiveBuilder { secret: None, options }
+        AdaptiveBuilder { secret: None, secret_beside: false, options }
     }
 
     /// Stores a false positive. When enough are new, this reads all keys and builds the exact bit: from then on the filter rejects
@@ -255,8 +255,8 @@ impl Kept for AdaptiveChained {
         file::write(Kind::Chained, &self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<AdaptiveChained, FormatError> {
-        let file = file::read(bytes, Kind::Chained)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<AdaptiveChained, FormatError> {
+        let file = file::read(bytes, secret, Kind::Chained)?;
         let mut from = file.fields();
         let set = file.key_set(&mut from)?;
         let rebuild_every = from.within("false positives for another exact bit", 1..=u64::MAX)?;

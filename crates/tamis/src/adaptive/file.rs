@@ -110,11 +110,11 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Reads a file of this kind, and checks both checksums.
-pub(crate) fn read(bytes: impl Into<Bytes>, kind: Kind) -> Result<Read, FormatError> {
+/// Reads a file of this kind, and checks both checksums; `secret` is what the caller knows.
+pub(crate) fn read(bytes: impl Into<Bytes>, secret: Option<[u64; 2]>, kind: Kind) -> Result<Read, FormatError> {
     let bytes = bytes.into();
     let budget = Budget::of(&bytes);
-    let (header, mut from, mut places) = format::parts(&bytes, None, &budget)?;
+    let (header, mut from, mut places) = format::parts(&bytes, secret, &budget)?;
     // Payloads become words, and words become lists.
     from.draw(4 * bytes.len() as u64)?;
     format::verify(&bytes)?;

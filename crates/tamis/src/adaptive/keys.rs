@@ -80,9 +80,9 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    /// Reads the keys for the first time; returns them sorted and distinct too. Without a secret the operating system draws one.
-    pub(super) fn new<M: Keys>(secret: Option<Hasher>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
-        let hasher = Hasher::secret_or_random(secret).map_err(BuildError::from)?;
+    /// Reads the keys for the first time; returns them sorted and distinct too.
+    pub(super) fn new<M: Keys>(hasher: std::io::Result<Hasher>, keys: &mut M) -> Learned<(KeySet, Vec<Digest>), M> {
+        let hasher = hasher.map_err(BuildError::from)?;
         KeySet { hasher, key_type: M::Key::KEY_TYPE, keys: 0, sum: 0 }.gather(keys, |_| true)
     }
 

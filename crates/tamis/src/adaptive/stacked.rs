@@ -101,6 +101,7 @@ impl AdaptiveBuilder<AdaptiveStacked> {
     ///
     /// [`AdaptError::Store`] if the keys cannot be read, [`AdaptError::Build`] if an option is out of range.
     pub fn build<M: Keys>(self, keys: &mut M) -> Result<AdaptiveStacked, AdaptError<M::Error>> {
+        let hasher = self.hasher();
         let Options { goal, shape, sample, memory } = self.options;
         goal.check()?;
         for (option, given) in [("sample", Some(sample)), ("lifetime", goal.lifetime)] {
@@ -108,7 +109,7 @@ impl AdaptiveBuilder<AdaptiveStacked> {
                 return Err(BuildError::Range { option, given: 0.0, least: 1.0, most: u64::MAX as f64 }.into());
             }
         }
-        let (set, digests) = KeySet::new(self.secret, keys)?;
+        let (set, digests) = KeySet::new(hasher, keys)?;
         let counts_first = shape.is_none();
         let shape = match shape {
             Some(shape) => shape,
@@ -239,7 +240,11 @@ impl AdaptiveStacked {
     /// Starts a filter of this many bits per key in all layers, 1 to 1024. Small sets may take a few bytes more.
     pub fn with_bits_per_key(bits: f64) -> AdaptiveBuilder<AdaptiveStacked> {
         let goal = StackGoal { base: Base::Bloom, bits, lifetime: None };
-        AdaptiveBuilder { secret: None, options: Options { goal, shape: None, sample: 200_000, memory: 1 << 24 } }
+        AdaptiveBuilder {
+            secret: None,
+            secret_beside: false,
+            options: Options { goal, shape: None, sample: 200_000, memory: 1 << 24 },
+        }
     }
 
     /// Returns `true` if the key matches; counts it if not. The rates that the filter compares are those of false positives among

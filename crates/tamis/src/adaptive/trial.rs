@@ -191,7 +191,7 @@ pub(super) fn damage<F: Removal>(filter: &F, kind: Kind) {
         flipped[len] ^= 1 << (len % 8);
         assert!(F::restore(flipped).is_err(), "byte {len} of {}", bytes.len());
     }
-    let read = file::read(bytes, kind).unwrap();
+    let read = file::read(bytes, None, kind).unwrap();
     let mut from = read.fields();
     let fields = from.take(from.len()).unwrap().to_vec();
     let payloads: Vec<Vec<u8>> = read.payloads.iter().map(|payload| payload.to_vec()).collect();

@@ -62,7 +62,7 @@ pub trait Kept: Sized {
     fn encoded(&self) -> Result<Vec<u8>, BuildError>;
 
     /// See [`AdaptiveFilter::restore`].
-    fn decoded(bytes: Bytes) -> Result<Self, FormatError>;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Self, FormatError>;
 
     /// The digest of a key.
     #[inline]
@@ -117,7 +117,7 @@ pub trait AdaptiveFilter: Kept {
         Ok(self.contains_digest(self.digest(key)?))
     }
 
-    /// Returns the filter as a file. The secret is in it.
+    /// Returns the filter as a file. The secret is in it, unless the builder's `secret_beside` keeps it out.
     ///
     /// # Errors
     ///
@@ -132,7 +132,25 @@ pub trait AdaptiveFilter: Kept {
     ///
     /// [`FormatError`] if the bytes are no snapshot of such a filter, or damaged.
     fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
-        Self::decoded(bytes.into())
+        Self::decoded(bytes.into(), None)
+    }
+
+    /// Returns the filter of a snapshot whose secret is not in it. Later snapshots do not hold it either.
+    ///
+    /// ```
+    /// use tamis::adaptive::{AdaptiveFilter, Broom};
+    /// let filter = Broom::with_capacity(10).secret([1, 2]).secret_beside().build::<str>()?;
+    /// let snapshot = filter.snapshot()?;
+    /// assert!(Broom::restore(snapshot.clone()).is_err());
+    /// assert!(Broom::restore_with_secret(snapshot, [1, 2])?.is_empty());
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore), and [`FormatError::Secret`] if the secret is another one.
+    fn restore_with_secret(bytes: impl Into<Bytes>, secret: [u64; 2]) -> Result<Self, FormatError> {
+        Self::decoded(bytes.into(), Some(secret))
     }
 }
 

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, of_layer};
+use super::core::{Core, SALT, of_layer, restores};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Hasher, Key, KeyType};
@@ -34,6 +34,7 @@ pub struct Bloom(pub(super) Core<Box<dyn Layer>>);
 brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 
 of_layer!(Bloom);
+restores!(Bloom: ", or of any filter file of one shard that is a single Bloom filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Bloom {
     /// Starts a filter for `capacity` keys. With more keys its false positive rate is above [`fpr`](DynamicBuilder::fpr).
@@ -55,15 +56,10 @@ impl Bloom {
         Ok(self.0.table.insert(digest)?)
     }
 
-    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single Bloom filter. All of it is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError`] if the bytes are no such file, or damaged.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<Bloom, FormatError> {
+    fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Bloom, FormatError> {
         let is_bloom = |leaf: &Leaf| SplitBlock::of(leaf).is_some() || Classic::of(leaf).is_some();
         let find = |leaf: &Leaf| if is_bloom(leaf) { leaf.layers()?.pop() } else { None };
-        match Core::read(bytes.into(), "Bloom filter", 1, find)? {
+        match Core::read(bytes, secret, "Bloom filter", 1, find)? {
             Some((core, _)) => Ok(Bloom(core)),
             None => Err(FormatError::invalid("not a Bloom filter: only those take more keys")),
         }
@@ -72,7 +68,7 @@ impl Bloom {
 
 impl Empty for Bloom {
     fn empty(options: &Options, key_type: KeyType) -> Result<Bloom, BuildError> {
-        let Options { capacity, fpr, hasher, other_form } = options.clone();
+        let Options { capacity, fpr, hasher, other_form, .. } = options.clone();
         match other_form {
             false => {
                 let params = split::Params::for_rate(capacity.max(1), fpr)?;

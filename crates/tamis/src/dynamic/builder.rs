@@ -6,7 +6,7 @@ use super::bloom::Bloom;
 use super::cuckoo::Cuckoo;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::filter::options::{check_capacity, set};
+use crate::filter::options::{check_capacity, check_secret_beside, set};
 use crate::hash::{Hasher, Key, KeyType};
 
 /// Builder of a [`Bloom`](crate::Bloom), [`Cuckoo`](crate::Cuckoo) or [`Quotient`](crate::Quotient) filter: see their
@@ -38,6 +38,8 @@ pub(super) struct Options {
     pub(super) capacity: u64,
     pub(super) fpr: f64,
     pub(super) hasher: Hasher,
+    /// Whether snapshots do not hold the secret.
+    pub(super) secret_beside: bool,
     /// The other form of the structure: a classic Bloom filter, semi-sorted buckets.
     pub(super) other_form: bool,
 }
@@ -49,7 +51,8 @@ pub(super) trait Empty: Sized {
 
 impl<F> DynamicBuilder<F> {
     pub(super) fn new(capacity: u64) -> DynamicBuilder<F> {
-        let options = Options { capacity, fpr: 0.01, hasher: Hasher::seeded(0), other_form: false };
+        let options =
+            Options { capacity, fpr: 0.01, hasher: Hasher::seeded(0), secret_beside: false, other_form: false };
         DynamicBuilder { options, of: PhantomData }
     }
 
@@ -60,6 +63,18 @@ impl<F> DynamicBuilder<F> {
         /// Sets the hash: a seed, a secret, or [`Hasher::foreign`] for keys of type [`Digest`](crate::Digest). The default is
         /// `Hasher::seeded(0)`.
         hasher(hasher: Hasher) => options.hasher = hasher;
+
+        /// Keeps the secret of the hash out of snapshots, which `restore_with_secret` and `open_with_secret` then read.
+        ///
+        /// ```
+        /// use tamis::{Bloom, Filter, Hasher};
+        /// let mut seen = Bloom::with_capacity(10).hasher(Hasher::secret([1, 2])).secret_beside().build::<str>()?;
+        /// seen.insert("ann")?;
+        /// assert!(Bloom::restore(seen.snapshot()?).is_err() && Filter::open(seen.snapshot()?).is_err());
+        /// assert!(Bloom::restore_with_secret(seen.snapshot()?, [1, 2])?.contains("ann")?);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        secret_beside() => options.secret_beside = true;
     }
 }
 
@@ -69,10 +84,10 @@ impl<F: Empty> DynamicBuilder<F> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Range`] if the rate is out of range or the capacity above 2^32, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests,
+    /// [`BuildError::Range`] if the rate is out of range or the capacity above 2^32, [`BuildError::NoEffect`] if the hash is foreign and keys are no digests, or `secret_beside` is set without a secret,
     /// another [`BuildError`] if no table has this capacity and rate, or there is no memory for it.
-    pub fn build<K: Key + ?Sized>(self) -> Result<F, BuildError> {
-        let Options { capacity, fpr: given, ref hasher, .. } = self.options;
+    pub fn build<K: Key + ?Sized>(mut self) -> Result<F, BuildError> {
+        let Options { capacity, fpr: given, ref hasher, secret_beside, .. } = self.options;
         check_capacity(capacity, 0)?;
         if !(given > 0.0 && given < 1.0) {
             return Err(BuildError::Range { option: "fpr", given, least: 0.0, most: 1.0 });
@@ -80,6 +95,8 @@ impl<F: Empty> DynamicBuilder<F> {
         if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
             return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
         }
+        check_secret_beside(secret_beside, hasher)?;
+        self.options.hasher = self.options.hasher.with_secret_beside(secret_beside);
         F::empty(&self.options, K::KEY_TYPE)
     }
 }

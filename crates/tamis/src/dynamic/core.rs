@@ -52,7 +52,32 @@ macro_rules! of_layer {
         }
     };
 }
-pub(super) use of_layer;
+
+/// The ways to restore a filter; `restored` is its own.
+macro_rules! restores {
+    ($filter:ty: $of:literal, $errors:literal) => {
+        impl $filter {
+            #[doc = concat!("Returns the filter of a snapshot", $of, " All of it is checked.")]
+            ///
+            /// # Errors
+            ///
+            #[doc = $errors]
+            pub fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
+                Self::restored(bytes.into(), None)
+            }
+
+            /// Returns the filter of a file whose secret is not in it. Its snapshots do not hold the secret either.
+            ///
+            /// # Errors
+            ///
+            /// As [`restore`](Self::restore), and [`FormatError::Secret`] if the secret is not the one that the file was written with.
+            pub fn restore_with_secret(bytes: impl Into<Bytes>, secret: [u64; 2]) -> Result<Self, FormatError> {
+                Self::restored(bytes.into(), Some(secret))
+            }
+        }
+    };
+}
+pub(super) use {of_layer, restores};
 
 /// A table, and how its keys are hashed.
 #[derive(Clone)]
@@ -83,13 +108,14 @@ impl<T> Core<T> {
     /// `name` is that of the structure, and checking its table takes `memory` bytes for each byte of the file.
     pub(super) fn read(
         bytes: Bytes,
+        secret: Option<[u64; 2]>,
         name: &str,
         memory: u64,
         find: impl FnOnce(&Leaf) -> Option<T>,
     ) -> Result<Option<(Core<T>, u64)>, FormatError> {
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open_alone(&bytes, None, &budget)?;
+        let contents = open_alone(&bytes, secret, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
         let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;

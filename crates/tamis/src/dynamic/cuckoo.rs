@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, of_layer};
+use super::core::{Core, SALT, of_layer, restores};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::attempts::random_number;
@@ -37,6 +37,7 @@ pub struct Cuckoo(pub(super) Core<Owned<cuckoo::Cuckoo>>);
 brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.table.payload.len(), hasher: it.0.hasher);
 
 of_layer!(Cuckoo);
+restores!(Cuckoo: ", or of any filter file of one shard that is a single cuckoo filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Cuckoo {
     /// Starts a filter for `capacity` keys.
@@ -84,14 +85,9 @@ impl Cuckoo {
         self.0.table.geometry.capacity
     }
 
-    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single cuckoo filter. All of it is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError`] if the bytes are no such file, or damaged.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<Cuckoo, FormatError> {
+    fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Cuckoo, FormatError> {
         let find = |leaf: &_| cuckoo::Cuckoo::of(leaf)?.parts().first().map(Owned::from);
-        match Core::read(bytes.into(), "cuckoo filter", 1, find)? {
+        match Core::read(bytes, secret, "cuckoo filter", 1, find)? {
             Some((core, _)) => Ok(Cuckoo(core)),
             None => Err(FormatError::invalid("not a cuckoo filter")),
         }
@@ -108,7 +104,7 @@ impl Empty for Cuckoo {
 
 impl Cuckoo {
     fn numbered(options: &Options, key_type: KeyType, number: u32) -> Result<Cuckoo, BuildError> {
-        let Options { capacity, fpr, hasher, other_form } = options.clone();
+        let Options { capacity, fpr, hasher, other_form, .. } = options.clone();
         let geometry = cuckoo::Cuckoo::empty(capacity, fpr, other_form, SALT, number)?;
         Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
     }

@@ -14,7 +14,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT};
+use super::core::{Core, SALT, restores};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
@@ -206,14 +206,9 @@ impl Quotient {
         self.core.write(whole.tag(), self.len(), whole.encoded())
     }
 
-    /// Returns the filter of a snapshot, or of any filter file of one shard that is a single quotient filter. All of it is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError`] if the bytes are no such file, or damaged.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<Quotient, FormatError> {
+    fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Quotient, FormatError> {
         let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
-        let found = Core::read(bytes.into(), "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
+        let found = Core::read(bytes, secret, "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
         let Some((Core { hasher, key_type, table }, keys)) = found else {
             return Err(FormatError::invalid("not a quotient filter"));
         };
@@ -225,6 +220,8 @@ impl Quotient {
         }
     }
 }
+
+restores!(Quotient: ", or of any filter file of one shard that is a single quotient filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Empty for Quotient {
     fn empty(options: &Options, key_type: KeyType) -> Result<Quotient, BuildError> {

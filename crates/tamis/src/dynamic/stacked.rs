@@ -19,6 +19,7 @@
 
 use bytes::Bytes;
 
+use super::core::restores;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open_alone;
@@ -68,18 +69,16 @@ impl Layer {
     }
 }
 
+restores!(
+    Stacked: ", or of a filter file whose layers are Bloom, cuckoo or quotient filters, in turn on members and on negatives; one layer is enough.",
+    "[`FormatError`] if the bytes are no such file, or damaged."
+);
+
 impl Stacked {
-    /// Returns the filter of a snapshot or filter file whose layers are Bloom, cuckoo or quotient filters, in turn on members and on
-    /// negatives; one layer is enough. All of it is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError`] if the bytes are no such file, or damaged.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<Stacked, FormatError> {
-        let bytes = bytes.into();
+    fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Stacked, FormatError> {
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open_alone(&bytes, None, &budget)?;
+        let contents = open_alone(&bytes, secret, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
         budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;

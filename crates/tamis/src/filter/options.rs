@@ -117,6 +117,14 @@ pub(crate) fn check_capacity(given: u64, keys: u64) -> Result<(), BuildError> {
     }
 }
 
+/// Rejects a secret that is kept outside where there is none.
+pub(crate) fn check_secret_beside(beside: bool, hasher: &Hasher) -> Result<(), BuildError> {
+    match beside && !hasher.is_secret() {
+        true => Err(BuildError::NoEffect { option: "secret_beside", needs: "a secret" }),
+        false => Ok(()),
+    }
+}
+
 /// How often the progress callback is called while keys come in.
 pub(crate) const PROGRESS_INTERVAL: u64 = 1 << 16;
 
@@ -137,7 +145,7 @@ impl Common<'_> {
 
     /// The header of an empty set of this form.
     pub(crate) fn header(&self, form: Form, hasher: Hasher, key_type: KeyType) -> Header {
-        Header { secret_beside: self.secret_beside, ..Header::new(form, hasher, key_type) }
+        Header::new(form, hasher.with_secret_beside(self.secret_beside), key_type)
     }
 
     pub(crate) fn workspace(&self) -> Arc<Workspace> {
@@ -150,9 +158,7 @@ impl Common<'_> {
         if let Some(option) = self.unused {
             return Err(BuildError::NoEffect { option, needs: "a filter" });
         }
-        if self.secret_beside && !self.hasher.is_secret() {
-            return Err(BuildError::NoEffect { option: "secret_beside", needs: "a secret" });
-        }
+        check_secret_beside(self.secret_beside, &self.hasher)?;
         if self.metadata.len() > MAX_METADATA {
             let (given, most) = (self.metadata.len() as f64, MAX_METADATA as f64);
             return Err(BuildError::Range { option: "metadata", given, least: 0.0, most });

@@ -113,8 +113,9 @@ impl Filter {
     }
 
     /// The secret that the file needs to be opened.
+    #[cfg(feature = "build")]
     pub(super) fn needed_secret(&self) -> Option<[u64; 2]> {
-        self.header.secret_beside.then(|| self.header.hasher.words())
+        self.header.hasher.needed_secret()
     }
 
     /// The same for at most [`ROUND`] keys; without steps the base matches none.

@@ -43,14 +43,15 @@ fn heads_come_back() {
 
 #[test]
 fn a_secret_beside_is_needed_and_checked() {
-    let header = Header { hasher: Hasher::secret([5, 6]), secret_beside: true, ..header() };
+    let header = Header { hasher: Hasher::secret([5, 6]).with_secret_beside(true), ..header() };
     let head = header.encode();
     assert_eq!(Header::decode(&head, 0, Some([5, 6])), Ok(header.clone()));
+    assert!(Header::decode(&head, 0, Some([5, 6])).unwrap().hasher.is_beside());
     assert_eq!(Header::decode(&head, 0, None), Err(FormatError::Secret { given: false }));
     assert_eq!(Header::decode(&head, 0, Some([6, 5])), Err(FormatError::Secret { given: true }));
     assert!(head.windows(8).all(|word| word != 5u64.to_le_bytes()));
     // A file that has its secret, or needs none, is not opened with one: the caller means another file.
-    let inside = Header { secret_beside: false, ..header };
+    let inside = Header { hasher: header.hasher.clone().with_secret_beside(false), ..header };
     assert!(Header::decode(&inside.encode(), 0, Some([5, 6])).is_err());
 }
 

@@ -385,13 +385,12 @@ impl<'a> Collector<'a> {
         };
         let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
-            hasher: common.hasher.clone(),
+            hasher: common.hasher.clone().with_secret_beside(common.secret_beside),
             key_type: key_type.unwrap_or(KeyType::Bytes),
             kmer: options.kmer.unwrap_or(0),
             removed: names.len() as u32 - report.sets,
             names,
             segments: segment.into_iter().collect(),
-            secret_beside: common.secret_beside,
             metadata: common.metadata.clone(),
         };
         Ok((index, report))
@@ -442,7 +441,7 @@ const DEFAULT_SETS: u32 = 64;
 impl Settings<'_> {
     /// Takes sets, hash and k-mers from another index.
     fn join(&mut self, index: &Index) {
-        (self.common.hasher, self.common.secret_beside) = (index.hasher.clone(), index.secret_beside);
+        (self.common.hasher, self.common.secret_beside) = (index.hasher.clone(), index.hasher.is_beside());
         self.kmer = Some(index.kmer).filter(|&length| length > 0);
         self.names = index.names.iter().map(|entry| SetEntry { pairs: 0, ..entry.clone() }).collect();
     }

@@ -266,10 +266,12 @@ impl Editor {
         }
         if self.index.segments.is_empty() {
             (self.index.hasher, self.index.key_type) = (theirs.hasher.clone(), theirs.key_type);
-            (self.index.kmer, self.index.secret_beside) = (theirs.kmer, theirs.secret_beside);
+            self.index.kmer = theirs.kmer;
         }
         // A secret that one of them keeps outside its file is kept outside that of both.
-        self.index.secret_beside |= theirs.secret_beside && !theirs.segments.is_empty();
+        if theirs.hasher.is_beside() && !theirs.segments.is_empty() {
+            self.index.hasher = theirs.hasher.clone();
+        }
         let mut numbers = vec![];
         for entry in &theirs.names {
             if entry.removed {

@@ -55,7 +55,6 @@ pub(crate) struct Index {
     pub(crate) segments: Vec<Segment>,
     pub(crate) removed: u32,
     /// Whether the secret of the hash is kept outside the file.
-    pub(crate) secret_beside: bool,
     /// The caller's note.
     pub(crate) metadata: Arc<[u8]>,
 }
@@ -215,9 +214,9 @@ impl Index {
         places.check()?;
         let removed = names.iter().filter(|entry| entry.removed).count() as u32;
         from.draw(metadata.len() as u64)?;
-        let Header { hasher, key_type, secret_beside, .. } = header.clone();
+        let Header { hasher, key_type, .. } = header.clone();
         let metadata = metadata.into();
-        Ok(Index { hasher, key_type, kmer, names, segments, removed, secret_beside, metadata })
+        Ok(Index { hasher, key_type, kmer, names, segments, removed, metadata })
     }
 
     #[cfg(feature = "build")]
@@ -225,7 +224,6 @@ impl Index {
         let header = Header {
             keys: self.keys(),
             negatives: self.pairs(),
-            secret_beside: self.secret_beside,
             ..Header::new(Form::Sets, self.hasher.clone(), self.key_type)
         };
         let mut writer = Writer::new(out, &header, vec![])?.with_metadata(&self.metadata);
@@ -252,7 +250,7 @@ impl Index {
     /// Whether its file has a secret in it.
     #[cfg(feature = "build")]
     pub(crate) fn holds_secret(&self) -> bool {
-        self.hasher.is_secret() && !self.secret_beside
+        self.hasher.is_written()
     }
 
     pub(crate) fn approx_bytes(&self) -> u64 {

@@ -430,6 +430,77 @@ fn secrets_that_are_not_in_the_file() {
     assert_eq!(error.to_string(), "a secret was given; expected none, as the file holds all of its hash");
 }
 
+/// Filters that change are restored with the secret, and their snapshots do not hold it either.
+#[test]
+fn filters_that_change_keep_their_secret_outside() {
+    use tamis::adaptive::{
+        AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
+        LargeBroom, QuotientCascade,
+    };
+    use tamis::{Bloom, Chained, Cuckoo, Hasher, Quotient, Stacked};
+    let secret = [7, 0xfedc_ba98_7654_3210u64];
+    let holds = |bytes: &[u8]| bytes.windows(8).any(|word| word == secret[1].to_le_bytes());
+    macro_rules! check {
+        ($type:ty, $snapshot:expr) => {{
+            let first: Vec<u8> = $snapshot;
+            assert!(!holds(&first) && tamis::FileInfo::of(&first).unwrap().secret_beside, stringify!($type));
+            let error = <$type>::restore(first.clone()).unwrap_err();
+            assert_eq!(error, FormatError::Secret { given: false }, stringify!($type));
+            let error = <$type>::restore_with_secret(first.clone(), [7, 8]).unwrap_err();
+            assert_eq!(error, FormatError::Secret { given: true }, stringify!($type));
+            let again = <$type>::restore_with_secret(first, secret).unwrap();
+            assert_eq!(again.contains(7u64), Ok(true), stringify!($type));
+            let second = again.snapshot().unwrap();
+            assert!(!holds(&second) && tamis::FileInfo::of(&second).unwrap().secret_beside, stringify!($type));
+            assert!(<$type>::restore_with_secret(second, secret).unwrap().contains(7u64).unwrap());
+        }};
+    }
+    macro_rules! changing {
+        ($type:ident) => {{
+            let builder = $type::with_capacity(100).hasher(Hasher::secret(secret));
+            let mut filter = builder.clone().secret_beside().build::<u64>().unwrap();
+            filter.insert(7u64).unwrap();
+            check!($type, filter.snapshot().unwrap());
+            let mut chained = Chained::over(builder.clone().secret_beside().build::<u64>().unwrap()).unwrap();
+            chained.insert(7u64).unwrap();
+            check!(Chained, chained.snapshot().unwrap());
+            // Inside, unless it is kept outside: also where the hash comes from a file that had it outside.
+            let outside = tamis::Options::default().secret(secret).secret_beside().build([7u64]).finish().unwrap();
+            let inside = $type::with_capacity(100).hasher(outside.hasher().clone()).build::<u64>().unwrap();
+            assert!(holds(&inside.snapshot().unwrap()));
+            let error = $type::restore_with_secret(inside.snapshot().unwrap(), secret).unwrap_err();
+            assert_eq!(error, FormatError::NoSecret);
+            let error = $type::with_capacity(100).secret_beside().build::<u64>().unwrap_err().to_string();
+            assert_eq!(error, "secret_beside: no effect; expected a secret");
+        }};
+    }
+    changing!(Bloom);
+    changing!(Cuckoo);
+    changing!(Quotient);
+    let built = |kind| {
+        let options = tamis::Options::default().secret(secret).secret_beside().kind(kind);
+        options.build(0..100u64).finish().unwrap().as_bytes().to_vec()
+    };
+    check!(Bloom, built(tamis::Kind::ClassicBloom));
+    check!(Cuckoo, built(tamis::Kind::Cuckoo));
+    check!(Quotient, built(tamis::Kind::Quotient));
+    check!(Stacked, built(tamis::Kind::Bloom));
+    macro_rules! adaptive {
+        ($($type:ident),*) => {$({
+            let mut map = tamis::adaptive::Memory::new();
+            let mut filter = $type::with_capacity(100).secret(secret).secret_beside().build::<u64>().unwrap();
+            tamis::adaptive::Adapt::insert(&mut filter, 7u64, &mut map).unwrap();
+            check!($type, filter.snapshot().unwrap());
+        })*};
+    }
+    adaptive!(Broom, LargeBroom, AdaptiveQuotient, AdaptiveBloom, QuotientCascade, CuckooCascade);
+    let mut keys: Vec<u64> = (0..100).collect();
+    let chained = AdaptiveChained::with_fpr(0.01).secret(secret).secret_beside().build(&mut keys).unwrap();
+    check!(AdaptiveChained, chained.snapshot().unwrap());
+    let stacked = AdaptiveStacked::with_bits_per_key(10.0).secret(secret).secret_beside().build(&mut keys).unwrap();
+    check!(AdaptiveStacked, stacked.snapshot().unwrap());
+}
+
 /// What is made from an index keeps its secret outside, too.
 #[test]
 fn a_secret_stays_outside_when_an_index_changes() {

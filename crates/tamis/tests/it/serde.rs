@@ -92,3 +92,19 @@ fn errors_say_what_is_wrong() {
         assert!(found.starts_with(&expected), "{found}\n{expected}");
     }
 }
+
+/// Serde has no place for a secret: what is written without one is not read.
+#[test]
+fn a_secret_that_is_kept_outside_is_an_error() {
+    let options = || tamis::Options::default().secret([1, 2]).secret_beside();
+    fn refused<T: Serialize + DeserializeOwned + Debug>(name: &str, value: &T) {
+        let expected = format!("{name}: the secret is not in the file; expected to be given it");
+        let error = serde_json::from_str::<T>(&serde_json::to_string(value).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(postcard::from_bytes::<T>(&postcard::to_allocvec(value).unwrap()).is_err());
+    }
+    refused("filter", &options().build(["ann"]).finish().unwrap());
+    refused("map", &tamis::map([("ann", 3u64)]).options(options()).finish().unwrap());
+    refused("sequence", &tamis::sequence([3u64, 5]).options(options()).finish().unwrap());
+    refused("set index", &tamis::sets([("ann", "red")]).options(options()).finish().unwrap());
+}

@@ -49,8 +49,8 @@ impl Kept for Broom {
         file::write(Kind::Broom, &self.frontier.hasher, self.frontier.key_type, self.len, &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<Broom, FormatError> {
-        let file = file::read(bytes, Kind::Broom)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Broom, FormatError> {
+        let file = file::read(bytes, secret, Kind::Broom)?;
         let mut from = file.fields();
         let rate = file::rate(&mut from)?;
         let moves_per_adapt = from.within("keys moved for each false positive", 1..=64)? as u32;

@@ -315,7 +315,7 @@ fn damaged_snapshots_never_panic() {
     (0..20u64).for_each(|key| assert!(broom.remove(key, &mut map).is_ok()));
     let bytes = broom.snapshot().unwrap();
     (0..bytes.len()).for_each(|at| assert!(Broom::restore(bytes[..at].to_vec()).is_err()));
-    let read = file::read(bytes.clone(), Kind::Broom).unwrap();
+    let read = file::read(bytes.clone(), None, Kind::Broom).unwrap();
     let fields = {
         let mut from = read.fields();
         from.take(from.len()).unwrap().to_vec()

@@ -52,8 +52,8 @@ impl<L: Level> Kept for Cascade<L> {
         file::write(L::KIND, &self.frontier.hasher, key_type, self.len(), &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<Cascade<L>, FormatError> {
-        let read = file::read(bytes, L::KIND)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Cascade<L>, FormatError> {
+        let read = file::read(bytes, secret, L::KIND)?;
         let key_type = read.header.key_type;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=MAX_KEYS)?;

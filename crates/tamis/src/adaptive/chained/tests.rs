@@ -121,7 +121,7 @@ fn snapshots_go_on_and_damaged_ones_do_no_harm() {
         for end in (0..bytes.len()).step_by(3) {
             assert!(AdaptiveChained::restore(bytes[..end].to_vec()).is_err());
         }
-        let file = file::read(bytes, Kind::Chained).unwrap();
+        let file = file::read(bytes, None, Kind::Chained).unwrap();
         let mut from = file.fields();
         let fields = from.take(from.len()).unwrap().to_vec();
         let payloads: Vec<Vec<u8>> = file.payloads.iter().map(|payload| payload.to_vec()).collect();

@@ -49,8 +49,8 @@ impl Kept for LargeBroom {
         file::write(Kind::LargeBroom, &self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<LargeBroom, FormatError> {
-        let read = file::read(bytes, Kind::LargeBroom)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<LargeBroom, FormatError> {
+        let read = file::read(bytes, secret, Kind::LargeBroom)?;
         let [signatures, rests, words] = read.all()?;
         let mut from = read.fields();
         let capacity = from.within("capacity", 0..=MAX_KEYS)?;

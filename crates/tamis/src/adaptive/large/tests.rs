@@ -401,7 +401,7 @@ fn a_snapshot_goes_on_where_it_was_made() {
 
 /// The same file with other fields and payloads, and checksums that hold.
 fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>, &mut Vec<Vec<u8>>)) -> Vec<u8> {
-    let read = file::read(bytes.to_vec(), file::Kind::LargeBroom).unwrap();
+    let read = file::read(bytes.to_vec(), None, file::Kind::LargeBroom).unwrap();
     let mut from = read.fields();
     let len = from.len();
     let mut fields = from.take(len).unwrap().to_vec();

@@ -45,8 +45,8 @@ impl Kept for AdaptiveQuotient {
         file::write(Kind::Quotient, &self.frontier.hasher, self.frontier.key_type, self.len(), &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<AdaptiveQuotient, FormatError> {
-        let read = file::read(bytes, Kind::Quotient)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<AdaptiveQuotient, FormatError> {
+        let read = file::read(bytes, secret, Kind::Quotient)?;
         let (hasher, key_type) = (read.header.hasher.clone(), read.header.key_type);
         let [table, long, whole] = read.all()?;
         let mut from = read.fields();

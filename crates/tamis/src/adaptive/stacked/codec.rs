@@ -68,8 +68,8 @@ impl Kept for AdaptiveStacked {
         file::write(Kind::Stacked, &self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)
     }
 
-    fn decoded(bytes: Bytes) -> Result<AdaptiveStacked, FormatError> {
-        let file = file::read(bytes, Kind::Stacked)?;
+    fn decoded(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<AdaptiveStacked, FormatError> {
+        let file = file::read(bytes, secret, Kind::Stacked)?;
         let mut from = file.fields();
         let base = base(from.u8()?)?;
         let bits = number(&mut from, "bits per key", 1.0, 1024.0)?;

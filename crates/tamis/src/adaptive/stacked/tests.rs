@@ -387,7 +387,7 @@ fn damaged_snapshots_do_no_harm() {
             bytes[at] ^= 1 << (at % 8);
             assert!(AdaptiveStacked::restore(bytes).is_err());
         }
-        let file = file::read(bytes, Kind::Stacked).unwrap();
+        let file = file::read(bytes, None, Kind::Stacked).unwrap();
         let mut from = file.fields();
         let fields = from.take(from.len()).unwrap().to_vec();
         let payloads: Vec<Vec<u8>> = file.payloads.iter().map(|payload| payload.to_vec()).collect();

@@ -8,7 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::{Chained, Table};
-use crate::dynamic::core::Core;
+use crate::dynamic::core::{Core, restores};
 use crate::error::{BuildError, Error, FormatError};
 use crate::file::to_file;
 use crate::filter::open::open;
@@ -18,6 +18,11 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::change::{Layer, Owned};
 use crate::leaves::quotient::OwnedQuotient;
 use crate::leaves::{Entry as _, Leaf, Role, Sides, Structure, Work, quotient, ribbon};
+
+restores!(
+    Chained: ".",
+    "[`FormatError::ReadOnly`] if the file keeps no digests, another [`FormatError`] if the bytes are no filter file, or damaged."
+);
 
 impl Chained {
     /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
@@ -39,7 +44,7 @@ impl Chained {
     ///
     /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
     pub fn write_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        to_file(path.as_ref(), self.0.hasher.is_secret(), |out| Ok(self.write(out)?))
+        to_file(path.as_ref(), self.0.hasher.is_written(), |out| Ok(self.write(out)?))
     }
 
     fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
@@ -70,16 +75,10 @@ impl Chained {
         Ok(())
     }
 
-    /// Returns the filter of a snapshot. All of it is checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError::ReadOnly`] if the file keeps no digests, another [`FormatError`] if the bytes are no filter file, or damaged.
-    pub fn restore(bytes: impl Into<Bytes>) -> Result<Chained, FormatError> {
-        let bytes = bytes.into();
+    fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Chained, FormatError> {
         format::verify(&bytes)?;
         let budget = Budget::of(&bytes);
-        let contents = open(&bytes, None, &budget)?;
+        let contents = open(&bytes, secret, &budget)?;
         let Some((kept, digests)) = contents.kept else { return Err(FormatError::ReadOnly) };
         // Digests are sorted and listed, each with a bit, links and cells; the first layer is copied.
         budget.draw(bytes.len() as u64 * (8 + OwnedQuotient::CHECK))?;

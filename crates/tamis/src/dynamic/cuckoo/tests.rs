@@ -11,7 +11,7 @@ use crate::{Effort, Filter, Kind};
 
 /// With number 0, so that a test does the same each time.
 fn fixed(capacity: u64, fpr: f64, hasher: Hasher, other_form: bool) -> Cuckoo {
-    Cuckoo::numbered(&Options { capacity, fpr, hasher, other_form }, KeyType::Integer, 0).unwrap()
+    Cuckoo::numbered(&Options { capacity, fpr, hasher, secret_beside: false, other_form }, KeyType::Integer, 0).unwrap()
 }
 
 fn both(capacity: u64, rate: f64) -> [Cuckoo; 2] {

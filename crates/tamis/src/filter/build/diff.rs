@@ -196,7 +196,7 @@ impl Patched {
     /// [`Error::Io`] if the file cannot be written.
     pub fn finish_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let filter = self.filter();
-        let inside = filter.hasher().is_secret() && filter.needed_secret().is_none();
+        let inside = filter.hasher().is_written();
         to_file(path.as_ref(), inside, |out| self.write(out))
     }
 

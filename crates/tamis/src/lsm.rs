@@ -212,8 +212,8 @@ impl Level {
 
     /// Puts a run of these keys where others are.
     fn place<K: Key>(&mut self, at: Range<usize>, keys: impl IntoIterator<Item = K>) -> Result<RunId, Error> {
-        let Reader { hasher, key_type, all_versions, .. } = self.shown;
-        let digests = keys.into_iter().map(|key| key_type.digest(key, &hasher)).collect::<Result<Vec<_>, _>>();
+        let Reader { ref hasher, key_type, all_versions, .. } = self.shown;
+        let digests = keys.into_iter().map(|key| key_type.digest(key, hasher)).collect::<Result<Vec<_>, _>>();
         let mut digests = digests.map_err(ChangeError::from)?;
         digests.sort_unstable();
         digests.dedup();

@@ -150,7 +150,7 @@ fn rates_are_those_of_the_formulas() {
     let (runs, each, p) = (30u64, 2000u64, 0.01);
     for hasher in [Hasher::seeded(1), Hasher::secret([1, 2])] {
         for all_versions in [false, true] {
-            let builder = LevelBuilder::new().fpr(p).hasher(hasher);
+            let builder = LevelBuilder::new().fpr(p).hasher(hasher.clone());
             let builder = if all_versions { builder.all_versions() } else { builder };
             let mut level = builder.build::<u64>().unwrap();
             (0..runs).for_each(|run| assert_eq!(level.push_run(run * each..(run + 1) * each).unwrap().number(), run));

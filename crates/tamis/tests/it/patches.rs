@@ -338,7 +338,7 @@ fn small() -> [Vec<u8>; 3] {
 /// A filter of partitions and a patch that flips answers in two of them and lists a third.
 fn partitioned() -> Vec<u8> {
     let member = |label: &str, key: u64| match label {
-        "few" => key % 3 == 0,
+        "few" => key.is_multiple_of(3),
         "many" => key % 3 == 1,
         _ => key < 4,
     };

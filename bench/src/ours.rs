@@ -63,14 +63,14 @@ fn quotient(keys: &[u64], rate: f64) -> Outcome {
 }
 
 fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
-    let hasher = Hasher::seeded(0);
+    let hasher = || Hasher::seeded(0);
     let prepare = move |keys: &[u64]| {
-        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher.integer(key)).collect();
+        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher().integer(key)).collect();
         digests.sort_unstable();
         Arc::from(digests)
     };
     let build = move |digests: &Arc<Vec<Digest>>, threads| {
-        let build = tamis::build_digests(Arc::clone(digests), hasher, KeyType::Integer);
+        let build = tamis::build_digests(Arc::clone(digests), hasher(), KeyType::Integer);
         Ok(built(build.kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };
     Candidate::prepared(format!("tamis {name}"), prepare, build).threads()

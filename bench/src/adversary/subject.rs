@@ -181,13 +181,16 @@ pub(crate) struct Plain<F> {
 /// Our quotient filter, with a keyed hash.
 pub(crate) fn quotient(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Quotient>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Quotient::with_capacity(capacity).fpr(rate).hasher(hasher).build::<u64>()?, hasher })
+    Ok(Plain { filter: Quotient::with_capacity(capacity).fpr(rate).hasher(hasher.clone()).build::<u64>()?, hasher })
 }
 
 /// Our classic Bloom filter, with a keyed hash.
 pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Bloom>, Box<dyn Error>> {
     let hasher = Hasher::secret(key);
-    Ok(Plain { filter: Bloom::with_capacity(capacity).fpr(rate).classic().hasher(hasher).build::<u64>()?, hasher })
+    Ok(Plain {
+        filter: Bloom::with_capacity(capacity).fpr(rate).classic().hasher(hasher.clone()).build::<u64>()?,
+        hasher,
+    })
 }
 
 impl Subject for Plain<Quotient> {

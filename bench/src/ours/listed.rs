@@ -85,17 +85,17 @@ pub fn from_keys(name: &str, kind: Kind, rate: Option<f64>) -> Listed {
 }
 
 fn from_digests(name: &str, kind: Kind) -> Listed {
-    let hasher = Hasher::seeded(0);
+    let hasher = || Hasher::seeded(0);
     let digests = move |keys: &[u64]| -> Arc<Vec<Digest>> {
-        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher.integer(key)).collect();
+        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher().integer(key)).collect();
         digests.sort_unstable();
         digests.into()
     };
     let prepare = move |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
     let build =
         move |(keys, negatives): &(Arc<Vec<Digest>>, Arc<Vec<Digest>>), threads| -> Result<Made, Box<dyn Error>> {
-            let build =
-                tamis::build_digests(Arc::clone(keys), hasher, KeyType::Integer).exclude_digests(Arc::clone(negatives));
+            let build = tamis::build_digests(Arc::clone(keys), hasher(), KeyType::Integer)
+                .exclude_digests(Arc::clone(negatives));
             Ok(made(build.exact().kind(kind).threads(threads).finish()?))
         };
     Listed::prepared(format!("{name}, from digests"), prepare, build)

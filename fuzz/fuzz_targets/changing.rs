@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use libfuzzer_sys::fuzz_target;
 use tamis::sets::{Editor, Kind};
-use tamis::{Bloom, Cuckoo, Quotient, Sets};
+use tamis::{Bloom, Chained, Cuckoo, Othello, Quotient, Sets};
 
 /// Inserts, removes and restores; keys that were inserted more often than removed match.
 macro_rules! change {
@@ -51,9 +51,72 @@ fuzz_target!(|bytes: &[u8]| {
             let Ok(filter) = Quotient::with_capacity(capacity).fpr(rate).build::<u64>() else { return };
             change!(Quotient, filter, operations, remove);
         }
+        _ if shape >> 6 == 1 => {
+            let Ok(first) = Bloom::with_capacity(capacity).fpr(rate).build::<u64>() else { return };
+            chained(Chained::over(first).expect("it is empty"), operations);
+        }
+        _ if shape >> 6 == 2 => {
+            let Ok(first) = Cuckoo::with_capacity(capacity).fpr(rate).build::<u64>() else { return };
+            chained(Chained::over(first).expect("it is empty"), operations);
+        }
+        _ if shape >> 6 == 3 => othello(operations),
         kind => edit([Kind::Bloom, Kind::Cuckoo, Kind::Frozen][(kind as usize + shape as usize / 8) % 3], operations),
     }
 });
+
+/// Inserts, excludes and removes: members match, and excluded keys never do.
+fn chained(mut filter: Chained, operations: &[u8]) {
+    let mut listed: HashMap<u64, bool> = HashMap::new();
+    for operation in operations.chunks_exact(2) {
+        let key = u64::from(operation[1]);
+        let known = listed.get(&key).copied();
+        match operation[0] % 8 {
+            0..3 => match filter.insert(key) {
+                Ok(new) => assert_eq!((new, listed.insert(key, true)), (known.is_none(), known)),
+                Err(_) => assert_ne!(known, Some(true)),
+            },
+            3 | 4 => match filter.exclude(key) {
+                Ok(new) => assert_eq!((new, listed.insert(key, false)), (known.is_none(), known)),
+                Err(_) => assert_eq!(known, Some(true)),
+            },
+            5 => {
+                assert_eq!(filter.remove(key).is_ok(), known == Some(true));
+                if known == Some(true) {
+                    listed.remove(&key);
+                }
+            }
+            6 => {
+                if filter.allow(key) == Ok(true) {
+                    assert_eq!(listed.remove(&key), Some(false));
+                }
+            }
+            _ => filter = Chained::restore(filter.snapshot().unwrap()).expect("what was written restores"),
+        }
+        assert!(listed.iter().all(|(&key, &member)| filter.contains(key) == Ok(member)));
+    }
+}
+
+/// Sets and removes bits, next to a map.
+fn othello(operations: &[u8]) {
+    let mut table = Othello::new::<u64>().expect("memory");
+    let mut bits: HashMap<u64, bool> = HashMap::new();
+    for operation in operations.chunks_exact(2) {
+        let key = u64::from(operation[1]) | u64::from(operation[0] / 8) << 8;
+        match operation[0] % 8 {
+            kind @ 0..5 => {
+                assert_eq!(table.set(key, kind % 2 == 1).expect("memory"), bits.insert(key, kind % 2 == 1).is_none());
+            }
+            5 | 6 => assert_eq!(table.remove(key), Ok(bits.remove(&key).is_some())),
+            _ => {
+                let all: Vec<(u64, bool)> = bits.iter().map(|(&key, &bit)| (key, !bit)).collect();
+                bits.extend(all.iter().copied());
+                table.set_many(all).expect("memory");
+            }
+        }
+        assert!(bits.iter().all(|(&key, &bit)| table.get(key) == Ok(bit) && table.listed(key) == Ok(Some(bit))));
+        assert_eq!(table.len(), bits.len() as u64);
+    }
+}
 
 /// Changes an index, next to its pairs.
 fn edit(kind: Kind, operations: &[u8]) {

@@ -6,7 +6,7 @@ use tamis::adaptive::{
     Adapt, AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
     LargeBroom, Memory, QuotientCascade, Remove,
 };
-use tamis::{Bloom, Cuckoo, Quotient, Stacked};
+use tamis::{Bloom, Chained, Cuckoo, Quotient, Stacked};
 use tamis_fuzz::{form, mutate};
 
 fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| { mutate(data, size, most, seed) });
@@ -45,6 +45,14 @@ fuzz_target!(|bytes: &[u8]| match form(bytes) {
                 let _ = filter.remove(key / 2);
             }
             Stacked::restore(filter.snapshot().unwrap()).expect("what was written restores");
+        }
+        if let Ok(mut filter) = Chained::restore(bytes.to_vec()) {
+            for key in keys() {
+                assert!(filter.exclude(key ^ 3 << 50).is_err() || filter.contains(key ^ 3 << 50) == Ok(false));
+                assert!(filter.insert(key).is_err() || filter.contains(key) == Ok(true));
+                let _ = filter.remove(key / 2);
+            }
+            Chained::restore(filter.snapshot().unwrap()).expect("what was written restores");
         }
     }
     Some(5) => {

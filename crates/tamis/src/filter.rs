@@ -6,7 +6,8 @@
 //!   open         bytes -> steps and partitions, checked once
 //!   steps        a list of steps + a digest -> yes or no
 //!   partition    a label + a digest -> the steps of its group
-//!   patch        `Patch`: the keys whose answer changed, and chains of patches
+//!   patch        `Patch`: the keys whose answer changed
+//!   chain        a base and its patches + a digest -> whether the answer is flipped
 //!   patched      `Patched`: a filter and its patches
 //!   query        `Filter`: a key -> yes or no
 //!   typed        `Typed`: the same, for keys whose type was checked once
@@ -14,6 +15,7 @@
 
 #[cfg(feature = "build")]
 pub(crate) mod build;
+pub(crate) mod chain;
 pub(crate) mod open;
 #[cfg(feature = "build")]
 pub(crate) mod options;

@@ -538,6 +538,11 @@ impl Hasher {
         }
     }
 
+    /// Whether [`mix`](Self::mix) changes digests.
+    pub(crate) fn mixes(&self) -> bool {
+        self.kind == HashKind::Mixed || self.kind == HashKind::Foreign && self.words[1] != 0
+    }
+
     /// The digest of an integer, by the hash without a secret.
     #[inline(always)]
     fn seeded_integer(&self, key: u64) -> Digest {

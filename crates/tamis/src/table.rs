@@ -24,7 +24,10 @@
 //! * *Nothing is lost.* Chains of kicks are searched before anything is written, and an error of the store leaves every other key where it is found.
 //!   A table that grows is copied first and exchanged last.
 //!
-//! Files: `store` (where buckets are), `shape` (which bucket), `kicks` (chains), `predictor` and `cascade`, `stats`, `builder`.
+//! * *A store can be opened again* ([`TableBuilder::open_in`]): the predictor is built from its buckets.
+//!
+//! Files: `store` (where buckets are), `shape` (which bucket), `kicks` (chains), `recover` (a store that is filled), `predictor` and `cascade`,
+//! `stats`, `builder`.
 //!
 //! [Chained]: https://doi.org/10.48550/arXiv.2308.13649
 
@@ -43,12 +46,14 @@ mod builder;
 pub(crate) mod cascade;
 mod kicks;
 mod predictor;
+mod recover;
 mod shape;
 mod stats;
 mod store;
 
 pub use builder::TableBuilder;
 pub use predictor::Predictor;
+pub use shape::Layout;
 pub use stats::Stats;
 pub use store::{Bucket, Memory, Store};
 
@@ -102,6 +107,16 @@ impl<K, V, S> Table<K, V, S> {
     /// Returns the number of buckets.
     pub fn buckets(&self) -> u64 {
         self.shape.buckets()
+    }
+
+    /// Returns what is needed to [open](TableBuilder::open_in) the store again. It changes when the table grows.
+    pub fn layout(&self) -> Layout {
+        self.shape.layout()
+    }
+
+    /// Returns the store, with all entries.
+    pub fn into_store(self) -> S {
+        self.store
     }
 
     /// Returns what the table has done, and what its predictor takes.
@@ -223,6 +238,7 @@ impl<K: Key + Eq + Clone, V: Clone, S: Store<K, V>> Table<K, V, S> {
         match found {
             Some((_, false, _)) => return Err(ChangeError::Unsupported { what: SAME_DIGEST }.into()),
             Some((place, true, old)) => {
+                self.fill_holes()?;
                 self.store.write(place.bucket, place.slot, Some((key, value)))?;
                 return Ok(Some(old));
             }
@@ -256,6 +272,7 @@ impl<K: Key + Eq + Clone, V: Clone, S: Store<K, V>> Table<K, V, S> {
         let (Some((place, value)), _) = self.look(digest, |known| known.borrow() == key, with)? else {
             return Ok(None);
         };
+        self.fill_holes()?;
         self.store.write(place.bucket, place.slot, None)?;
         self.keys[usize::from(self.shape.is_second(place.bucket))] -= 1;
         if let Some(trained) = &mut self.trained {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
 use serde_json::{Value, json};
-use tamis::{BuildError, Diff, Filter, FormatError, Patch, Patched};
+use tamis::{BuildError, Diff, Filter, FormatError, OnConflict, Patch, Patched};
 
 use super::output::Output;
 use super::{
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Outcome;
 use crate::args::{self, InputArgs, LimitArgs, ReportArgs};
-use crate::failure::{Kind, failure};
+use crate::failure;
 use crate::input::{self, Identity, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, How};
@@ -40,6 +40,9 @@ pub(crate) struct DiffArgs {
     /// File of the excluded keys of today; - is standard input; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
     exclude: Vec<PathBuf>,
+    /// What to do with a key that is in both lists: error (the exit code is 4), keep (it is a member) or drop (it is excluded)
+    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
+    on_conflict: OnConflict,
     /// Share of unlisted keys that the patch may flip [default: any, for an exact filter; else a hundredth of its fpr]
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     fpr: Option<f64>,
@@ -118,7 +121,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
     let old = with_patches(&filter, &args.patch, false)?;
     let interrupt = Interrupt::install()?;
-    let build = args.limits.common(&interrupt);
+    let build = args.limits.common(&interrupt).on_conflict(args.on_conflict);
     let build = args.fpr.into_iter().fold(build, |build, p| build.fpr(p));
     let mut diff = old.diff_with(build).map_err(|error| match error {
         BuildError::Patch { reason } => anyhow::anyhow!("{}: {reason}", shown(&args.filter)),
@@ -189,10 +192,7 @@ fn push(diff: &mut Diff<'_>, key: KeyRef<'_>, partition: Option<&[u8]>, member: 
 /// An error of the library in terms of files.
 fn explain(error: Error, output: &Output) -> Error {
     match error.downcast_ref() {
-        Some(tamis::Error::Build(BuildError::Conflict { count: keys, .. })) => {
-            let message = format!("--exclude: {} of both lists; expected none", count(*keys, "key"));
-            failure(Kind::Conflict, message)
-        }
+        Some(tamis::Error::Build(BuildError::Conflict { count: keys, .. })) => failure::conflicts(*keys, "", &[]),
         Some(tamis::Error::Build(_)) => error,
         _ => at(error, &output.to_string()),
     }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tamis::{Filter, OnConflict};
+use tamis::{OnConflict, Patched};
 
+use super::patch::with_patches;
 use super::{check_partitions, count, grouped, key_bytes, open, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
@@ -18,6 +19,8 @@ use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
 /// Check a filter file: its checksum and, with --keys and --exclude, its answers
+///
+/// With --patch the answers are those of the filter and its patches, and their checksums are checked too.
 ///
 /// The exit code is 0 if every member matches and no excluded key does, 1 otherwise (the first five wrong answers are printed),
 /// 3 if the file is damaged, 4 if a key is listed as a member and as excluded.
@@ -32,6 +35,9 @@ pub(crate) struct Args {
     /// Files of excluded keys, which must not match; - is standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
+    /// Patch file of FILE, made by tamis diff; may be repeated, in order
+    #[arg(long, value_name = "PATCH", num_args = 1, action = clap::ArgAction::Append)]
+    patch: Vec<PathBuf>,
     /// What a key in both lists is: error (the exit code is 4), keep (a member) or drop (excluded), as with build
     #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
     on_conflict: OnConflict,
@@ -73,6 +79,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if lists.iter().any(|list| !list.is_empty()) {
         check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
     }
+    let filter = with_patches(&filter, &args.patch, false)?;
     // A key of both lists is wrong in one of them. The list that gives way is read first, and its wrong keys are looked for in the
     // other; where none gives way, in both directions.
     let mut checker = Checker { args: &args, filter: &filter, options: &options, conflicts: vec![] };
@@ -133,7 +140,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 struct Checker<'a> {
     args: &'a Args,
-    filter: &'a Filter,
+    filter: &'a Patched,
     options: &'a Options,
     /// Keys of both lists.
     conflicts: Vec<Conflict>,

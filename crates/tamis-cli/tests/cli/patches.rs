@@ -56,6 +56,50 @@ fn two_days_of_patches() {
 }
 
 #[test]
+fn verify_checks_listed_keys_through_a_chain() {
+    let dir = dir();
+    dir.run("diff base --keys keys1 --exclude excluded1 -o p1").text(0);
+    dir.run("diff base --patch p1 --keys keys2 --exclude excluded2 -o p2").text(0);
+    let chain = "verify base --patch p1 --patch p2 --keys keys2 --exclude excluded2";
+    let report = dir.run(chain).text(0);
+    let expected = "checksum    right\nkeys        2,000 checked, 0 false negatives\nexcluded    7,500 checked, 0 false positives\n";
+    assert_eq!(report, expected);
+    // The lists of the second day are wrong on the third.
+    let report = dir.run("verify base --patch p1 --patch p2 --keys keys1 --json").json(1);
+    assert_eq!((&report["checked"], &report["false_negatives"]), (&1998.into(), &295.into()));
+    assert!(dir.error("verify base --patch p2 --keys keys2").starts_with("p2: number 2 of its chain"));
+    dir.put("cut", &dir.read("p1")[..60]);
+    assert!(dir.run("verify base --patch cut").failure(3).starts_with("cut: truncated or damaged: "));
+}
+
+#[test]
+fn on_conflict_decides_what_a_key_of_both_lists_is() {
+    let dir = dir();
+    // 0 to 4 are members of the base, 2000 to 2299 are not; all of them are in both lists now.
+    dir.put("both", numbers(0..5) + &numbers(2000..2300));
+    for (what, members, excluded) in [("keep", "305\n", "6700\n"), ("drop", "0\n", "7000\n")] {
+        let lists = "--keys keys0 --keys both --exclude excluded0 --exclude both";
+        dir.run(&format!("diff base {lists} --on-conflict {what} -o p")).text(0);
+        assert_eq!(dir.run("query base --patch p -c both").text((what == "drop") as i32), members);
+        assert_eq!(dir.run("query base --patch p -v -c excluded0").text(0), excluded);
+        let report = dir.run(&format!("verify base --patch p {lists} --on-conflict {what}")).text(0);
+        assert!(report.contains("0 false negatives") && report.contains("0 false positives"), "{report}");
+        // As many as a list of digests holds.
+        dir.put("few", numbers(0..3) + &numbers(2000..2004));
+        dir.run(&format!(
+            "diff base --keys keys0 --keys few --exclude excluded0 --exclude few --on-conflict {what} -o p"
+        ))
+        .text(0);
+        assert_eq!(
+            dir.run("query base --patch p -c few").text((what == "drop") as i32),
+            if what == "keep" { "7\n" } else { "0\n" }
+        );
+    }
+    let error = dir.error("diff base --keys keys1 --on-conflict keep -o p");
+    assert!(error.contains("--exclude"), "{error}");
+}
+
+#[test]
 fn a_rebuild_is_advised_above_a_rate() {
     let dir = dir();
     let run = |more: &str| dir.run(&format!("diff base --keys keys2 --exclude excluded2 -o p {more}")).text(0);
@@ -131,7 +175,9 @@ fn what_does_not_fit_is_named() {
     }
     assert!(dir.run("query base --patch p1 --patch cut keys0").failure(3).starts_with("cut: truncated or damaged: "));
     let conflict = dir.run("diff base --keys keys1 --exclude keys0 -o new").failure(4);
-    assert_eq!(conflict, "--exclude: 1,995 keys of both lists; expected none");
+    let expected =
+        "--exclude: 1,995 keys are also members; expected none; use --on-conflict keep (they stay members) or drop";
+    assert!(conflict.starts_with(expected), "{conflict}");
     let thousand = "--patch p1 ".repeat(1000);
     let error = dir.error(&format!("query base {thousand} keys0"));
     assert!(error.contains("number 1 of its chain; expected number 2"), "{error}");

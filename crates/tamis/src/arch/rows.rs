@@ -164,16 +164,93 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn view<S: Shape, const SINGLE: bool>(&self) -> Option<View<'_, S, SINGLE>> {
         let found = if SINGLE { self.single } else { self.code };
-        let constants = if S::COLUMNS > 0 { found } else { found & !255 };
-        let columns = if S::COLUMNS > 0 { S::COLUMNS } else { found as u8 };
         let levels = match &self.levels {
             // Of the whole list: a pointer to its first level would be good for that one only.
             Some(levels) => NonNull::from(&levels[..]).cast(),
             None => NonNull::from(&self.first),
         };
-        let view = View { rows: self, levels, columns, shape: PhantomData };
-        (constants == code(S::BAND, S::COLUMNS, S::SHIFT)).then_some(view)
+        // Not by a closure: it would be compiled for any processor.
+        match columns_of::<S>(found) {
+            Some(columns) => Some(View { rows: self, levels, columns, shape: PhantomData }),
+            None => None,
+        }
     }
+}
+
+/// The only shards of several ribbons, of one form: what is checked of the first holds for all.
+#[derive(Clone, Debug)]
+pub(crate) struct Alike {
+    /// [`Rows::single`] of all.
+    code: u32,
+    pub(crate) salt: Salt,
+    levels: Vec<Level>,
+    /// What the levels point into.
+    _payloads: Vec<Arc<[Bytes]>>,
+}
+
+impl Alike {
+    /// Bytes that each ribbon takes.
+    pub(crate) const MEMORY: u64 = (size_of::<Level>() + size_of::<Arc<[Bytes]>>()) as u64;
+
+    /// The first ribbon; nothing if it has several shards, or a digest does not tell its place.
+    pub(crate) fn new(rows: &Rows) -> Option<Alike> {
+        let Rows { single: code, salt, first, ref _payloads, .. } = *rows;
+        (code != 0).then(|| Alike { code, salt, levels: vec![first], _payloads: vec![_payloads.clone()] })
+    }
+
+    /// Appends a ribbon; no if its form is another.
+    pub(crate) fn push(&mut self, rows: &Rows) -> bool {
+        let fits = rows.single == self.code && rows.salt == self.salt;
+        if fits {
+            self.levels.push(rows.first);
+            self._payloads.push(rows._payloads.clone());
+        }
+        fits
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The ribbons as a kernel reads them; nothing if its constants are others.
+    #[inline(always)]
+    pub(crate) fn view<S: Shape>(&self) -> Option<ViewAlike<'_, S>> {
+        match columns_of::<S>(self.code) {
+            Some(columns) => Some(ViewAlike { levels: &self.levels, columns, shape: PhantomData }),
+            None => None,
+        }
+    }
+}
+
+/// Ribbons of a shape.
+#[derive(Clone, Copy)]
+pub(crate) struct ViewAlike<'a, S> {
+    levels: &'a [Level],
+    columns: u8,
+    shape: PhantomData<S>,
+}
+
+impl<'a, S: Shape> ViewAlike<'a, S> {
+    /// The row of a key whose digest starts with `hi` in ribbon `i`; nothing if there are fewer.
+    #[inline(always)]
+    pub(crate) fn find(&self, i: usize, hi: u64) -> Option<Found<'a, S>> {
+        match self.levels.get(i) {
+            Some(level) => {
+                Some(Found { level, columns: self.columns, row: reduce(hi, level.place.rows), shape: PhantomData })
+            }
+            None => None,
+        }
+    }
+}
+
+/// The columns of levels with this code; nothing if a kernel's constants are others.
+#[inline(always)]
+fn columns_of<S: Shape>(found: u32) -> Option<u8> {
+    let constants = if S::COLUMNS > 0 { found } else { found & !255 };
+    if constants != code(S::BAND, S::COLUMNS, S::SHIFT) {
+        return None;
+    }
+    Some(if S::COLUMNS > 0 { S::COLUMNS } else { found as u8 })
 }
 
 /// Rows of a shape.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::chain::{Chain, open_chain};
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
-use super::patch::{Chain, open_chain};
 use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
 use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, parts, places_in};

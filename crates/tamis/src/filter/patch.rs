@@ -1,4 +1,4 @@
-//! bytes -> Patch: the keys whose answer changed, and the chain of patches behind a filter.
+//! bytes -> Patch: the keys whose answer changed.
 //!
 //! A file of yesterday is right about yesterday's lists. A patch is an exact filter of the listed keys that it answers wrongly
 //! today, against all other listed keys:
@@ -25,13 +25,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::open::{Contents, decode_steps, lay_out, open_alone};
+use super::open::{decode_steps, lay_out};
 use super::partition::Label;
 use super::steps::{self, ROUND, Steps};
 use crate::debug::brief_debug;
 use crate::error::FormatError;
-use crate::format::{Budget, Form, Header, Places, Reader, Source, equal_by_bytes, from_bytes, identity, parts};
+use crate::format::{Budget, Form, Header, Places, Reader, Source, equal_by_bytes, from_bytes, parts};
 use crate::hash::{Digest, KeyType, MAX_NUMBER, Salt};
+use crate::leaves::ShardedLeaf;
+use crate::leaves::ribbon::Ribbon;
 use crate::math::portable::exp2;
 
 /// Patches of a chain at most: each costs a lookup for every query.
@@ -53,7 +55,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn decode(from: &mut Reader<'_>) -> Result<Kind, FormatError> {
+    pub(super) fn decode(from: &mut Reader<'_>) -> Result<Kind, FormatError> {
         match from.u8()? {
             0 => Ok(Kind::List),
             1 => Ok(Kind::Steps),
@@ -127,7 +129,7 @@ impl Patch {
         Patch::within(bytes, &budget)
     }
 
-    fn within(bytes: Bytes, budget: &Budget) -> Result<Patch, FormatError> {
+    pub(super) fn within(bytes: Bytes, budget: &Budget) -> Result<Patch, FormatError> {
         let (header, mut from, mut places) = parts(&bytes, None, budget)?;
         let wrong = |found| FormatError::Form { found, expected: Form::Patch.name() };
         if header.form != Form::Patch {
@@ -191,6 +193,11 @@ impl Patch {
         self.opened.before
     }
 
+    /// Partitions that no file before it lists.
+    pub(super) fn new_partitions(&self) -> u64 {
+        self.opened.labels.len() as u64 / 8
+    }
+
     /// Returns the key type, that of the base.
     pub fn key_type(&self) -> KeyType {
         self.opened.header.key_type
@@ -211,8 +218,8 @@ impl Patch {
     }
 
     /// Whether the answer for this digest, as the base has it, is flipped.
-    #[inline]
-    fn flips(&self, digest: Digest) -> bool {
+    #[inline(always)]
+    pub(super) fn flips(&self, digest: Digest) -> bool {
         match &self.opened.flips {
             Flips::List(list) => list.contains(digest),
             Flips::Steps(steps) => steps.contains(self.opened.header.hasher.mix(digest)),
@@ -220,7 +227,7 @@ impl Patch {
     }
 
     /// Flips the answers of at most [`ROUND`] digests.
-    fn flip_many(&self, digests: &[Digest], answers: &mut [bool]) {
+    pub(super) fn flip_many(&self, digests: &[Digest], answers: &mut [bool]) {
         match &self.opened.flips {
             Flips::List(list) => {
                 answers.iter_mut().zip(digests).for_each(|(answer, &digest)| *answer ^= list.contains(digest));
@@ -236,7 +243,15 @@ impl Patch {
         }
     }
 
-    fn lists(&self, label: &Label) -> bool {
+    /// Its first layer, to be queried with those of other patches: one that rejects nearly every key.
+    pub(super) fn first_layer(&self) -> Option<&ShardedLeaf<Ribbon>> {
+        match &self.opened.flips {
+            Flips::Steps(steps) if !self.opened.header.hasher.mixes() => steps.refuses(),
+            Flips::Steps(_) | Flips::List(_) => None,
+        }
+    }
+
+    pub(super) fn lists(&self, label: &Label) -> bool {
         let (labels, wanted) = (&self.opened.labels, label.fingerprint(0, 8));
         !labels.is_empty() && words(labels).any(|found| found == wanted)
     }
@@ -353,7 +368,7 @@ impl List {
         Ok(List { salt, bits, words: words.into(), seen })
     }
 
-    #[inline]
+    #[inline(always)]
     fn contains(&self, digest: Digest) -> bool {
         let word = digest.salted(self.salt);
         let word = word >> (64 - self.bits) << (64 - self.bits);
@@ -366,114 +381,4 @@ impl List {
 #[inline]
 fn place(word: u64) -> (usize, u64) {
     ((word >> 58) as usize % SEEN, 1 << (word >> 52 & 63))
-}
-
-/// A base and the patches behind it, in order.
-#[derive(Clone)]
-pub(crate) struct Chain {
-    /// The file of the base.
-    pub(crate) base: Bytes,
-    patches: Vec<Patch>,
-}
-
-impl std::fmt::Debug for Chain {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.patches.fmt(f)
-    }
-}
-
-impl Chain {
-    pub(crate) fn new(base: Bytes) -> Chain {
-        Chain { base, patches: vec![] }
-    }
-
-    pub(crate) fn patches(&self) -> &[Patch] {
-        &self.patches
-    }
-
-    /// The identities that the next patch names: of the base, and of the last file.
-    pub(crate) fn ends(&self) -> [[u8; 16]; 2] {
-        let base = identity(&self.base);
-        [base, self.patches.last().map_or(base, Patch::identity)]
-    }
-
-    /// Appends the next patch.
-    pub(crate) fn push(&mut self, patch: Patch, key_type: KeyType) -> Result<(), FormatError> {
-        let [base, last] = self.ends();
-        let Opened { number, base: of, before, .. } = *patch.opened;
-        let next = self.patches.len() as u64 + 1;
-        let hex = |identity: [u8; 16]| identity.map(|byte| format!("{byte:02x}")).concat();
-        let reason = if of != base {
-            format!("made for the file {}; expected a patch of {}", hex(of), hex(base))
-        } else if number != next {
-            format!("number {number} of its chain; expected number {next}")
-        } else if before != last {
-            format!("follows the patch {}; expected one that follows {}", hex(before), hex(last))
-        } else if patch.key_type() != key_type {
-            format!("its keys are {}; expected {key_type}", patch.key_type())
-        } else {
-            self.patches.push(patch);
-            return Ok(());
-        };
-        Err(FormatError::Patch { reason })
-    }
-
-    /// Whether the answer for this digest is flipped.
-    #[inline]
-    pub(crate) fn flips(&self, digest: Digest) -> bool {
-        self.patches.iter().fold(false, |flips, patch| flips ^ patch.flips(digest))
-    }
-
-    /// Flips the answers of at most [`ROUND`] digests.
-    pub(crate) fn flip_many(&self, digests: &[Digest], answers: &mut [bool]) {
-        self.patches.iter().for_each(|patch| patch.flip_many(digests, answers));
-    }
-
-    /// Whether a patch lists this partition for the first time.
-    pub(crate) fn lists(&self, label: &Label) -> bool {
-        self.patches.iter().any(|patch| patch.lists(label))
-    }
-
-    /// Partitions that patches list for the first time.
-    pub(crate) fn partitions(&self) -> u64 {
-        self.patches.iter().map(|patch| patch.opened.labels.len() as u64 / 8).sum()
-    }
-
-    /// The rate of unlisted keys behind a base of this rate.
-    pub(crate) fn fpr(&self, base: f64) -> f64 {
-        let kept = |kept: f64, patch: &Patch| kept * (1.0 - 2.0 * patch.fpr());
-        (1.0 - self.patches.iter().fold(1.0 - 2.0 * base, kept)) / 2.0
-    }
-}
-
-/// Reads a filter and its patches, which are whole files.
-///
-/// ```text
-///   number of patches            varint, 1 to 128
-///   length of the base           varint
-///   lengths of the patches       varints
-/// ```
-///
-/// The payloads are the base and the patches.
-pub(crate) fn open_chain(
-    mut from: Reader<'_>,
-    mut places: Places<'_>,
-    secret: Option<[u64; 2]>,
-) -> Result<Contents, FormatError> {
-    if Kind::decode(&mut from)? != Kind::Chain {
-        return Err(FormatError::Form { found: Form::Patch.name(), expected: Form::Filter.name() });
-    }
-    let count = from.within("number of patches", 1..=MAX_PATCHES)?;
-    let base = places.take(from.varint()?)?;
-    let mut contents = open_alone(&base, secret, places.budget)?;
-    from.draw(size_of::<Chain>() as u64 + 2 * count * size_of::<Patch>() as u64)?;
-    let mut chain = Chain::new(base);
-    for _ in 0..count {
-        let patch = Patch::within(places.take(from.varint()?)?, places.budget)?;
-        chain.push(patch, contents.header.key_type)?;
-    }
-    from.end()?;
-    places.check()?;
-    contents.chain = Some(chain);
-    Ok(contents)
 }

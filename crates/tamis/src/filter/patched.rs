@@ -1,6 +1,7 @@
 //! a filter and the patches behind it -> the answers of today.
 
-use super::patch::{Chain, MAX_PATCHES, Patch};
+use super::chain::Chain;
+use super::patch::{MAX_PATCHES, Patch};
 use super::query::Filter;
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};

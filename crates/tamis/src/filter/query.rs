@@ -7,8 +7,9 @@ use bytes::Bytes;
 use super::open::{Contents, open};
 use crate::debug::brief_debug;
 use crate::error::{FormatError, QueryError};
+use crate::filter::chain::Chain;
 use crate::filter::partition::{self, Label, Partitions};
-use crate::filter::patch::{Chain, Patch};
+use crate::filter::patch::Patch;
 use crate::filter::steps::{self, ROUND, Role, Steps};
 use crate::format::{self, Budget, Header, Kept, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
@@ -78,6 +79,7 @@ impl Filter {
         self
     }
 
+    #[inline]
     pub(super) fn chain(&self) -> Option<&Chain> {
         self.chain.as_deref()
     }

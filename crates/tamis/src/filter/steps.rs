@@ -23,6 +23,7 @@ use crate::arch::rows::{Line, Rows};
 use crate::arch::{Answer, Isa, QueryFn};
 use crate::hash::Digest;
 pub(crate) use crate::leaves::Role;
+use crate::leaves::ribbon::Ribbon;
 use crate::leaves::{Entry, Leaf, ShardedLeaf, Way};
 use branchless::Branchless;
 
@@ -162,6 +163,14 @@ impl Steps {
     /// All steps in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Step> {
         self.first.iter().chain(self.rest.iter())
+    }
+
+    /// The first leaf, if it is a ribbon whose "no" is the answer.
+    pub(crate) fn refuses(&self) -> Option<&ShardedLeaf<Ribbon>> {
+        match &self.first {
+            Some(Step { role: Role::Positive, leaf: Leaf::Ribbon(leaf), .. }) => Some(leaf),
+            _ => None,
+        }
     }
 
     /// The answer for one key.

@@ -64,6 +64,7 @@ use kernel::{Any, Bit, Broad, Columns, Deep, Lookup, Many, One, Outcome};
 
 #[macro_use]
 mod kernel;
+pub(crate) mod beside;
 #[cfg(feature = "build")]
 mod build;
 #[cfg(feature = "build")]

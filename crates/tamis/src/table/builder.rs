@@ -1,9 +1,9 @@
-//! a capacity and a few options -> an empty table.
+//! a capacity and a few options -> an empty table, or that of a store that is filled.
 
 use std::marker::PhantomData;
 
 use super::predictor::{Predictor, Trained};
-use super::shape::{MAX_SLOTS, Shape};
+use super::shape::{Layout, MAX_SLOTS, Shape};
 use super::stats::Counters;
 use super::store::{Memory, Store};
 use super::{Error, Table};
@@ -69,29 +69,69 @@ impl TableBuilder {
     /// [`BuildError::Range`] if the capacity is above 2^32 or the slots are not 1 to 64, [`BuildError::NoEffect`] if the hash is foreign and keys are
     /// no digests, [`Error::Io`] if the store fails.
     pub fn build_in<K: Key + Eq + Clone, V: Clone, S: Store<K, V>>(self, store: &S) -> Result<Table<K, V, S>, Error> {
-        let TableBuilder { capacity, slots, hasher, predictor, grows } = self;
+        let TableBuilder { capacity, slots, .. } = self;
         check_capacity(capacity, 0)?;
         if !(1..=MAX_SLOTS).contains(&slots) {
             return Err(
                 BuildError::Range { option: "slots", given: slots as f64, least: 1.0, most: MAX_SLOTS as f64 }.into()
             );
         }
+        let shape = Shape::new(Shape::half_for(capacity, slots), slots, &mut Stream::random());
+        self.table(shape, || Ok(store.fresh(shape.buckets(), slots)?))
+    }
+
+    /// Opens a store that a table of this [`layout`](Table::layout) and hash has filled: all buckets are read, and the predictor is built from them.
+    /// Capacity and slots of the builder do not matter.
+    ///
+    /// A table that was dropped in the middle of an insertion may have left an entry twice. One of the two is then removed.
+    ///
+    /// ```
+    /// use tamis::table::{Layout, Memory, TableBuilder};
+    /// let mut ages = TableBuilder::with_capacity(100).build_in(&Memory::default())?;
+    /// ages.insert("ann", 30)?;
+    /// let layout = ages.layout().to_bytes(); // to be written down next to the store
+    ///
+    /// let store = ages.into_store();
+    /// let ages = TableBuilder::with_capacity(0).open_in(store, Layout::from_bytes(layout)?)?;
+    /// assert_eq!((ages.get("ann")?, ages.len()), (Some(30), 1));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`](crate::FormatError) if a key is in a bucket that is not its own, because layout or hash are another table's; [`BuildError::NoEffect`]
+    /// as [`build_in`](Self::build_in); [`Error::Io`] if the store fails.
+    pub fn open_in<K: Key + Eq + Clone, V: Clone, S: Store<K, V>>(
+        self,
+        store: S,
+        layout: Layout,
+    ) -> Result<Table<K, V, S>, Error> {
+        let mut table = self.table(Shape::of(layout), || Ok(store))?;
+        table.recover()?;
+        Ok(table)
+    }
+
+    /// A table without keys.
+    fn table<K: Key + Eq + Clone, V: Clone, S: Store<K, V>>(
+        self,
+        shape: Shape,
+        store: impl FnOnce() -> Result<S, Error>,
+    ) -> Result<Table<K, V, S>, Error> {
+        let TableBuilder { hasher, predictor, grows, .. } = self;
         if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
             let needs = "keys of type Digest with Hasher::foreign";
             return Err(BuildError::NoEffect { option: "hasher", needs }.into());
         }
-        let mut random = Stream::random();
-        let shape = Shape::new(Shape::half_for(capacity, slots), slots, &mut random);
         Ok(Table {
             hasher,
-            store: store.fresh(shape.buckets(), slots)?,
+            store: store()?,
             shape,
             choice: predictor,
             trained: Some(Trained::build(&[], predictor == Predictor::Cascade)?),
             grows,
             keys: [0; 2],
             holes: vec![],
-            random,
+            random: Stream::random(),
             counters: Counters::default(),
             entries: PhantomData,
         })

@@ -1,6 +1,8 @@
-//! a digest -> its two buckets: how many there are, and how many keys fit.
+//! a digest -> its two buckets: how many there are, and how many keys fit; and what a store needs to be opened again.
 
+use crate::debug::brief_debug;
 use crate::dynamic::othello::forest::Stream;
+use crate::error::FormatError;
 use crate::hash::{Digest, Salt, reduce};
 
 /// The most slots of a bucket.
@@ -13,9 +15,59 @@ pub(super) struct Place {
     pub(super) slot: usize,
 }
 
+/// What a table needs to know to [open](super::TableBuilder::open_in) a store again: how many buckets there are, and which of them are a key's.
+///
+/// It changes when the table grows: write it down when [`Table::layout`](super::Table::layout) says another one than before. Keep it secret if the
+/// hash is: who knows it can choose keys that fill one bucket.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    seeds: [u64; 2],
+    half: u64,
+    slots: u64,
+}
+
+brief_debug!(Layout, it => buckets: it.buckets(), slots: it.slots);
+
+impl Layout {
+    /// Returns the number of buckets.
+    pub fn buckets(&self) -> u64 {
+        2 * self.half
+    }
+
+    /// Returns the slots of a bucket.
+    pub fn slots(&self) -> usize {
+        self.slots as usize
+    }
+
+    /// Returns the layout as bytes.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let words = [self.seeds[0], self.seeds[1], self.half, self.slots];
+        bytes.as_chunks_mut::<8>().0.iter_mut().zip(words).for_each(|(out, word)| *out = word.to_le_bytes());
+        bytes
+    }
+
+    /// Returns the layout of [`to_bytes`](Self::to_bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if no table has such a layout.
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Layout, FormatError> {
+        let word = |i: usize| bytes.as_chunks().0.get(i).map_or(0, |word| u64::from_le_bytes(*word));
+        let layout = Layout { seeds: [word(0), word(1)], half: word(2), slots: word(3) };
+        let fits = (1..=MAX_HALF).contains(&layout.half) && (1..=MAX_SLOTS as u64).contains(&layout.slots);
+        FormatError::check(fits, || format!("layout of a table: {} buckets of {} slots", word(2), word(3)))?;
+        Ok(layout)
+    }
+}
+
+/// Buckets of either table at most: more than 2^32 keys with one slot for each need, and the doubles of a table that fails to be filled.
+const MAX_HALF: u64 = 1 << 48;
+
 /// Two tables of buckets; the second one's numbers follow the first one's.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
+    seeds: [u64; 2],
     salts: [Salt; 2],
     /// Buckets of either table.
     pub(super) half: u64,
@@ -35,7 +87,15 @@ fn percent(slots: usize) -> u64 {
 impl Shape {
     /// Salts that cannot be foreseen: or else keys could be chosen that fill one bucket.
     pub(super) fn new(half: u64, slots: usize, random: &mut Stream) -> Shape {
-        Shape { salts: [Salt::new(random.next()), Salt::new(random.next())], half, slots }
+        Shape::of(Layout { seeds: [random.next(), random.next()], half, slots: slots as u64 })
+    }
+
+    pub(super) fn of(Layout { seeds, half, slots }: Layout) -> Shape {
+        Shape { seeds, salts: seeds.map(Salt::new), half, slots: slots as usize }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout { seeds: self.seeds, half: self.half, slots: self.slots as u64 }
     }
 
     /// Buckets of either table that so many keys need.

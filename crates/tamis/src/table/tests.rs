@@ -96,6 +96,89 @@ fn random_operations_agree_with_an_oracle() {
     }
 }
 
+#[test]
+fn a_store_is_opened_again() {
+    for (slots, predictor) in
+        [(1, Predictor::Exact), (1, Predictor::Cascade), (2, Predictor::Auto), (4, Predictor::Exact)]
+    {
+        for keys in [0, 1, 2, 3000] {
+            let builder = TableBuilder::with_capacity(0).slots(slots).predictor(predictor);
+            let mut table = builder.clone().build::<u64, u64>().unwrap();
+            let mut oracle: HashMap<u64, u64> = (0..keys).map(|key| (key, scramble(key))).collect();
+            for (&key, &value) in &oracle {
+                table.insert(key, value).unwrap();
+            }
+            for key in 0..keys / 3 {
+                assert_eq!(table.remove(&key).unwrap(), oracle.remove(&key));
+            }
+            for round in 0..3 {
+                let layout = Layout::from_bytes(table.layout().to_bytes()).unwrap();
+                assert_eq!((layout, layout.slots(), layout.buckets()), (table.layout(), slots, table.buckets()));
+                table = builder.clone().open_in(table.into_store(), layout).unwrap();
+                agrees(&table, &oracle);
+                assert_eq!(table.stats().is_cascade, predictor == Predictor::Cascade);
+                for key in 0..keys / 2 {
+                    assert_eq!(table.insert(key, round).unwrap(), oracle.insert(key, round));
+                }
+            }
+            agrees(&table, &oracle);
+        }
+    }
+}
+
+/// A table that is dropped at any write of an insertion: every other key is there once, with its last value.
+#[test]
+fn a_store_is_opened_again_after_a_crash() {
+    let (mut twice, mut draw) = (0, Draw(5));
+    for round in 0..60 {
+        let store = Failing::default();
+        let left = store.left.clone();
+        let builder = TableBuilder::with_capacity(120).slots(1).fixed();
+        let mut table = builder.clone().build_in(&store).unwrap();
+        let mut oracle = HashMap::new();
+        for step in 0..2000 {
+            let (key, value) = (draw.below(130), draw.below(1 << 40));
+            // Errors that the table survives, before the last one.
+            left.set(if draw.below(2) == 0 { 1 + draw.below(12) } else { 0 });
+            let removes = draw.below(10) < 4;
+            let done = if removes { table.remove(&key) } else { table.insert(key, value) };
+            left.set(0);
+            match done {
+                Ok(_) if removes => drop(oracle.remove(&key)),
+                Ok(_) => drop(oracle.insert(key, value)),
+                Err(_) if step > 300 && !table.holes.is_empty() => break,
+                Err(_) => {}
+            }
+        }
+        let (layout, holes) = (table.layout(), table.holes.len());
+        twice += u32::from(holes > 0);
+        let mut store = table.into_store();
+        store.left = Rc::default();
+        let table = builder.clone().open_in(store, layout).unwrap();
+        agrees(&table, &oracle);
+        // Another hash has other buckets.
+        let other = builder.hasher(Hasher::seeded(9)).open_in::<u64, u64, _>(table.into_store(), layout);
+        assert!(
+            oracle.len() < 3 || other.unwrap_err().to_string().contains("expected the layout and the hash"),
+            "{round}"
+        );
+    }
+    assert!(twice > 20, "{twice}");
+}
+
+#[test]
+fn layouts_that_no_table_has_are_errors() {
+    let layout = TableBuilder::with_capacity(9).build::<u64, u64>().unwrap().layout().to_bytes();
+    for (at, byte) in [(23, 1), (24, 0), (24, 65), (30, 1)] {
+        let mut bytes = layout;
+        bytes[at] = byte;
+        assert!(Layout::from_bytes(bytes).is_err(), "{at}");
+    }
+    let mut none = layout;
+    none[16..24].fill(0);
+    assert!(Layout::from_bytes(none).is_err());
+}
+
 /// Whatever operation of the store fails, the operation of the table is undone and everything else is found.
 #[test]
 fn a_store_that_fails_loses_nothing() {

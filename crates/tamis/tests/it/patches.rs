@@ -91,6 +91,22 @@ fn every_listed_key_is_right_after_every_day() {
     }
 }
 
+/// A chain of many forms: lists, first layers of different widths, and more of one width than are queried in one call.
+#[test]
+fn long_chains_answer_alone_and_in_batches_alike() {
+    let mut lists = lists(300, 900, 21);
+    let mut today = exact(&lists, Options::default()).with_patches([]).unwrap();
+    for day in 0..90 {
+        change(&mut lists, [129, 129, 129, 5, 300][day % 5 * (day % 15 / 10)], day as u64);
+        today = today.with_patches([diff(&today, &lists, Options::default()).unwrap()]).unwrap();
+    }
+    assert!(today.patches().iter().filter(|patch| patch.len() == 129).count() > 64);
+    check(&today, &lists, None);
+    let unlisted: Vec<u64> = integers(20_000, 99).collect();
+    let answers = today.contains_many(&unlisted).unwrap();
+    assert!(unlisted.iter().zip(answers).all(|(&key, answer)| today.contains(key) == Ok(answer)));
+}
+
 /// Sizes that the documentation promises.
 #[test]
 fn patches_are_near_their_bound() {

@@ -68,6 +68,12 @@ pub struct Diff<'a> {
     ends: [[u8; 16]; 2],
     /// The changed keys, while they are few.
     few: Option<BTreeSet<Digest>>,
+    /// The list that gives way where a key is in both: that of the members, or the other.
+    yields: Option<bool>,
+    /// Changed keys of that list, until it is known which of them the other list has too.
+    pending: Vec<Digest>,
+    /// How many of them memory is for.
+    most_pending: u64,
     unchanged: u64,
     /// Fingerprints of partitions that are new.
     labels: BTreeSet<u64>,
@@ -91,8 +97,8 @@ impl Filter {
         self.diff_with(Options::default())
     }
 
-    /// Returns [`diff`](Self::diff) with options: limits, threads, effort, and [`fpr`](Options::fpr), the largest share of unlisted
-    /// keys that the patch may flip.
+    /// Returns [`diff`](Self::diff) with options: limits, threads, effort, [`on_conflict`](Options::on_conflict), and
+    /// [`fpr`](Options::fpr), the largest share of unlisted keys that the patch may flip.
     ///
     /// By default a patch of an exact filter is exact, which makes it smallest. If the filter has an fpr far below that of an exact
     /// one, the fpr of the patch is a hundredth of it.
@@ -121,13 +127,22 @@ impl Filter {
                 set([options.kind != Kind::Auto, options.layout != Layout::Auto, options.papers != Papers::default()]),
             ),
             ("capacity", options.capacity.is_some() || options.spare != 0.0),
-            ("on_conflict", options.on_conflict != OnConflict::Error),
             ("hasher", options.common.hasher != Hasher::seeded(0) || options.common.secret_beside),
         ];
         if let Some((option, _)) = unused.iter().find(|(_, set)| *set) {
-            return Err(BuildError::NoEffect { option, needs: "limits, threads, effort or fpr for a patch" });
+            return Err(BuildError::NoEffect {
+                option,
+                needs: "limits, threads, effort, on_conflict or fpr for a patch",
+            });
         }
-        let mut options = Options { key_type: Some(self.key_type()), places: false, ..options };
+        // Of a key in both lists one record is changed and the other is not. The list that gives way decides which of them counts.
+        let (yields, on_conflict) = match options.on_conflict {
+            OnConflict::Error => (None, OnConflict::Error),
+            OnConflict::Keep => (Some(false), OnConflict::Keep),
+            OnConflict::Drop => (Some(true), OnConflict::Keep),
+        };
+        let most_pending = options.common.limits.memory / size_of::<Digest>() as u64;
+        let mut options = Options { key_type: Some(self.key_type()), places: false, on_conflict, ..options };
         let base = self.clone().with_chain(None).fpr();
         let exact = self.len() as f64 / (self.len() + self.excluded_len()).max(1) as f64;
         match options.goals.fpr {
@@ -142,6 +157,9 @@ impl Filter {
             collector: options.start(),
             ends,
             few: Some(BTreeSet::new()),
+            yields,
+            pending: vec![],
+            most_pending,
             unchanged: 0,
             labels: BTreeSet::new(),
             last: None,
@@ -282,6 +300,18 @@ impl Diff<'_> {
             self.unchanged += 1;
             return Ok(self.collector.exclude_digest(digest)?);
         }
+        if self.yields == Some(member) {
+            if self.pending.len() as u64 >= self.most_pending {
+                let bytes = self.most_pending * size_of::<Digest>() as u64;
+                return Err(BuildError::MemoryLimit { bytes }.into());
+            }
+            self.pending.push(digest);
+            return Ok(());
+        }
+        self.take_changed(digest)
+    }
+
+    fn take_changed(&mut self, digest: Digest) -> Result<(), Error> {
         if let Some(few) = &mut self.few {
             few.insert(digest);
             if few.len() as u64 > MAX_LISTED {
@@ -291,11 +321,32 @@ impl Diff<'_> {
         Ok(self.collector.push_digest(digest)?)
     }
 
+    /// Puts the changed keys of the list that gives way on their side: those that the other list has too did not change.
+    fn settle(&mut self) -> Result<(), Error> {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_unstable();
+        pending.dedup();
+        let mut both = vec![false; pending.len()];
+        if !pending.is_empty() {
+            self.collector.scan_excluded(|digests| {
+                for digest in digests {
+                    if let Ok(at) = pending.binary_search(digest) {
+                        both[at] = true;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        pending.into_iter().zip(both).filter(|(_, both)| !both).try_for_each(|(digest, _)| self.take_changed(digest))
+    }
+
     /// Builds the patch in memory.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Conflict`] if a key is a member and excluded, and as [`FilterBuilder::finish`](super::FilterBuilder::finish).
+    /// [`BuildError::Conflict`] if a key is a member and excluded, unless [`Options::on_conflict`] says which;
+    /// [`BuildError::MemoryLimit`] if it does, and the changed keys of the list that gives way exceed the memory limit; and as
+    /// [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish(self) -> Result<Patch, Error> {
         let (bytes, ()) = to_memory(|out| self.write(out))?;
         Ok(Patch::opened(bytes, None)?)
@@ -310,7 +361,8 @@ impl Diff<'_> {
         to_file(path.as_ref(), false, |out| self.write(out))
     }
 
-    fn write(self, out: &mut dyn Output) -> Result<(), Error> {
+    fn write(mut self, out: &mut dyn Output) -> Result<(), Error> {
+        self.settle()?;
         let Diff { filter, mut collector, ends, few, unchanged, labels, .. } = self;
         let number = filter.patches().len() as u64 + 1;
         let head = |kind: PatchKind| {
@@ -373,14 +425,15 @@ fn write_list(
                 let at = hashes.partition_point(|&other| other < hash);
                 let near = hashes[at.saturating_sub(1)..].iter().take(2).map(|&other| common(other, hash));
                 let near = near.max().unwrap_or(0);
-                most = most.max(near);
                 if near == 64 && keys.contains(&digest) {
                     both.insert(digest);
+                } else {
+                    most = most.max(near);
                 }
             }
             Ok(())
         })?;
-        if !both.is_empty() {
+        if !both.is_empty() && options.on_conflict == OnConflict::Error {
             return Err(BuildError::Conflict { count: both.len() as u64, first: vec![] }.into());
         }
         let bits = (most + 1).max(least);

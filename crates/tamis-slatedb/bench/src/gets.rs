@@ -12,28 +12,31 @@ use crate::{Bench, Failure, contenders};
 /// What gets cost.
 struct Cost {
     wasted: u64,
-    reads: u64,
-    /// In order.
+    /// Of each get, in order.
+    reads: Vec<u64>,
+    /// Of each timed get, in order.
     times: Vec<Duration>,
 }
 
-impl Cost {
-    /// The time that this share of gets does not exceed, in milliseconds.
-    fn percentile(&self, share: f64) -> f64 {
-        let at = (self.times.len() as f64 * share).ceil() as usize;
-        self.times[at.clamp(1, self.times.len()) - 1].as_secs_f64() * 1e3
-    }
+/// The value that this share of them does not exceed; they are in order, and not none.
+fn percentile<T: Copy>(values: &[T], share: f64) -> T {
+    let at = (values.len() as f64 * share).ceil() as usize;
+    values[at.clamp(1, values.len()) - 1]
+}
 
-    fn row(&self, name: &str, bench: &Bench) -> String {
-        let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|share| self.percentile(share));
-        let reads = self.reads as f64 / bench.gets as f64;
-        format!("| {name} | {} | {reads:.4} | {p50:.2} | {p95:.2} | {p99:.2} |", self.wasted)
+impl Cost {
+    fn row(&self, name: &str) -> String {
+        let reads = self.reads.iter().sum::<u64>() as f64 / self.reads.len() as f64;
+        let [r50, r95, r99] = [0.5, 0.95, 0.99].map(|share| percentile(&self.reads, share));
+        let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|share| percentile(&self.times, share).as_secs_f64() * 1e3);
+        let wasted = self.wasted;
+        format!("| {name} | {wasted} | {reads:.4} | {r50} / {r95} / {r99} | {p50:.2} | {p95:.2} | {p99:.2} |")
     }
 }
 
 /// Gets of keys with numbers from `first` on. All answers are checked.
 async fn cost(database: &Database, store: &Store, bench: &Bench, first: u64, exist: bool) -> Result<Cost, Failure> {
-    let (wasted, reads) = (database.wasted(), store.reads());
+    let wasted = database.wasted();
     let mut random = Random(first ^ 99);
     let mut get = async || -> Result<Duration, Failure> {
         let number = first + random.below(bench.n);
@@ -46,10 +49,14 @@ async fn cost(database: &Database, store: &Store, bench: &Bench, first: u64, exi
             false => Err(format!("key {number}: wrong answer").into()),
         }
     };
+    let mut reads = vec![];
     for _ in 0..bench.gets {
+        let before = store.reads();
         get().await?;
+        reads.push(store.reads() - before);
     }
-    let (wasted, reads) = (database.wasted() - wasted, store.reads() - reads);
+    reads.sort();
+    let wasted = database.wasted() - wasted;
     store.wait(bench.wait);
     let mut times = vec![];
     for _ in 0..bench.timed {
@@ -76,12 +83,12 @@ pub(crate) async fn tables(bench: &Bench) -> Result<(), Failure> {
             database.db.get(key(number)).await?;
         }
         sizes.push(format!("| {name} | {:.2} |", 8.0 * database.filter_bytes() as f64 / bench.n as f64));
-        existing.push(cost(&database, &store, bench, 0, true).await?.row(name, bench));
-        absent.push(cost(&database, &store, bench, bench.n, false).await?.row(name, bench));
+        existing.push(cost(&database, &store, bench, 0, true).await?.row(name));
+        absent.push(cost(&database, &store, bench, bench.n, false).await?.row(name));
         database.db.close().await?;
     }
     println!("### Filter blocks\n\n| filter | bits per key |\n|---|--:|\n{}\n", sizes.join("\n"));
-    let head = "| filter | wasted reads | reads per get | P50, ms | P95, ms | P99, ms |\n|---|--:|--:|--:|--:|--:|";
+    let head = "| filter | wasted reads | reads per get | P50 / P95 / P99 of reads | P50, ms | P95, ms | P99, ms |\n|---|--:|--:|--:|--:|--:|--:|";
     println!("### Existing keys\n\n{head}\n{}\n", existing.join("\n"));
     println!("### Absent keys\n\n{head}\n{}\n", absent.join("\n"));
     println!(

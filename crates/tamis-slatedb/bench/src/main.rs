@@ -2,6 +2,7 @@
 
 mod changes;
 mod gets;
+mod level;
 mod neighbours;
 mod writes;
 
@@ -12,7 +13,7 @@ use slatedb::BloomFilterPolicy;
 use tamis_slatedb::Tamis;
 use tamis_slatedb_bench::database::Policies;
 
-const USAGE: &str = "options: --n KEYS --runs RUNS --gets GETS --timed GETS --wait MICROSECONDS --rounds ROUNDS --part gets|writes|changes|neighbours";
+const USAGE: &str = "options: --n KEYS --runs RUNS --gets GETS --timed GETS --wait MICROSECONDS --rounds ROUNDS --part gets|writes|changes|neighbours|level";
 
 /// Errors of the engine, of the library and of the command line.
 type Failure = Box<dyn std::error::Error>;
@@ -119,6 +120,9 @@ async fn main() -> Result<(), Failure> {
     }
     if bench.has("neighbours") {
         neighbours::table(&bench)?;
+    }
+    if bench.has("level") {
+        level::table(&bench)?;
     }
     Ok(())
 }

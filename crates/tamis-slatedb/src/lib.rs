@@ -2,7 +2,7 @@
 //!
 //! A get reads every table whose filter matches, newest first, until it finds the key. A wrong match is a read of a block that does
 //! not have the key; on object storage that is a paid request. A ribbon filter of 11.2 bits per key errs as often as a Bloom filter
-//! of 16. With 16 bits it errs 1/20 as often.
+//! of 16. With 16 bits it errs about 1/30 as often.
 //!
 //! ```
 //! use std::sync::Arc;

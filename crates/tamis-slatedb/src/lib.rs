@@ -39,3 +39,8 @@ mod table;
 
 pub use counters::Counts;
 pub use policy::Tamis;
+
+/// The example of the README runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -43,7 +43,7 @@ impl TableBuilder {
     fn finish(&mut self) -> Result<Bytes, Error> {
         let digests = std::mem::take(&mut self.digests);
         let mut bytes = Vec::new();
-        let options = self.recipe.options(digests.len()).hasher(self.shape.hasher);
+        let options = self.recipe.options(digests.len()).hasher(self.shape.hasher.clone());
         options.build_digests(digests, KeyType::Bytes).finish_into(&mut bytes)?;
         // The cache counts what a filter holds, not what it reserves.
         bytes.shrink_to_fit();
@@ -53,7 +53,7 @@ impl TableBuilder {
 
 impl FilterBuilder for TableBuilder {
     fn add_entry(&mut self, entry: &RowEntry) {
-        let hasher = self.shape.hasher;
+        let hasher = &self.shape.hasher;
         if let Some(extractor) = &self.shape.extractor {
             match prefix(&**extractor, &PrefixTarget::Point(entry.key.clone())) {
                 Ok(Some(prefix)) => {

@@ -39,7 +39,7 @@ fn simulate(
         // The oldest one has no older ones, and there is nothing to be exact about.
         let plain = know && older.is_empty();
         let options = if plain { Options::default().fpr(bloom_rate(10.0)) } else { options.clone() };
-        let builder = options.hasher(hasher).build_digests(table.clone(), KeyType::Bytes);
+        let builder = options.hasher(hasher.clone()).build_digests(table.clone(), KeyType::Bytes);
         let builder = if know && !plain { builder.exclude_digests(older.clone()) } else { builder };
         filters.push(builder.finish()?);
         older.extend(table.iter());

@@ -59,7 +59,7 @@ impl Data {
         for run in 0..runs {
             let older = holders.len() as u64;
             let list = (0..n / runs).map(|_| {
-                let repeated = older > 0 && stream.draw() % REPEATED == 0;
+                let repeated = older > 0 && stream.draw().is_multiple_of(REPEATED);
                 let at = if repeated { (stream.draw() % older) as usize } else { holders.len() };
                 holders.resize(holders.len().max(at + 1), 0);
                 holders[at] |= 1 << run;

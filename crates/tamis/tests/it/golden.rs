@@ -257,6 +257,7 @@ fn every_golden_file_opens_and_answers() {
         };
         assert_eq!(filter.key_type(), key_type, "{name}");
         assert_eq!(filter.may_change(), name.starts_with("integrated"), "{name}");
+        assert_eq!(tamis::FileInfo::of(filter.as_bytes()).unwrap().may_change, filter.may_change(), "{name}");
         assert_eq!(filter.hasher().is_secret(), ["keyed", "secret-beside"].contains(&name), "{name}");
         assert_eq!(filter.shards() > 1, name.starts_with("shards") || name.ends_with("mixed"), "{name}");
     }

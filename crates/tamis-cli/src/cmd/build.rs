@@ -39,9 +39,10 @@ use crate::usage;
 pub(crate) struct Args {
     #[command(flatten)]
     build: BuildArgs,
-    /// Build a filter for tamis add, exclude and remove, over bloom, classic-bloom, cuckoo (the default) or quotient. The
-    /// file keeps 16 bytes more for each member and excluded key, which queries do not read
-    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "secret_file", "metadata", "shard_bytes"])]
+    /// Build a filter for tamis add, exclude and remove, over bloom, classic-bloom, cuckoo (the default) or quotient; or for
+    /// exclude alone, over ribbon, fuse or fuse4. The file keeps 16 bytes more for each member and excluded key, which queries
+    /// do not read
+    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "metadata", "shard_bytes"])]
     changing: bool,
     /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -55,12 +56,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.build.sources()?;
     let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
-    if args.changing {
-        let (filter, counts) = args.build.changing(&sources)?;
-        interrupt.build()?;
-        return changing::save(&output, &filter, args.report, &counts);
-    }
     let secret = args.build.secret_file()?;
+    if args.changing {
+        let (filter, counts) = args.build.changing(&sources, secret.as_ref())?;
+        interrupt.build()?;
+        let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
+        let words = secret.as_ref().map(|file| file.secret);
+        let outcome = changing::save(&output, &filter, words, args.report, &counts)?;
+        created.into_iter().for_each(Created::keep);
+        return Ok(outcome);
+    }
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
     let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;

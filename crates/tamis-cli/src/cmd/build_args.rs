@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow, bail};
-use tamis::{BuildError, Chained, Effort, Key as _, Kind, Layout, OnConflict};
+use tamis::{BuildError, Chained, Effort, Hasher, Key as _, Kind, Layout, OnConflict};
 
 use super::any_builder::AnyBuilder;
 use super::{at, changing, grouped, key_bytes};
@@ -202,8 +202,12 @@ impl BuildArgs {
     }
 
     /// Reads everything into a filter that changes.
-    pub(super) fn changing(&self, sources: &Sources) -> Result<(Chained, Vec<changing::Counted>)> {
-        let hasher = self.shared.hasher()?;
+    pub(super) fn changing(
+        &self,
+        sources: &Sources,
+        secret: Option<&SecretFile>,
+    ) -> Result<(Chained, Vec<changing::Counted>)> {
+        let hasher = secret.map_or_else(|| self.shared.hasher(), |file| Ok(Hasher::secret(file.secret)))?;
         let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
         let (mut digests, mut integers) = (vec![], false);
         let (keys, _) = read("reading", &sources.keys, &options, |key, _| {
@@ -227,8 +231,19 @@ impl BuildArgs {
         };
         // Half of what passes the first layer matches.
         let fpr = (2.0 * self.fpr.unwrap_or(0.01)).min(0.5);
-        let mut filter = changing::empty(self.kind, capacity, fpr, hasher, integers)?;
-        let added = filter.insert_digests(digests)?;
+        let new = changing::New { kind: self.kind, fpr, hasher, secret, integers };
+        let mut filter = match self.kind {
+            kind @ (Kind::Ribbon | Kind::Fuse | Kind::Fuse4) if self.capacity.is_some() => {
+                bail!("--capacity: no effect with --kind {kind}; expected a kind that takes keys")
+            }
+            Kind::Ribbon | Kind::Fuse | Kind::Fuse4 => changing::fixed(new, digests)?,
+            _ => {
+                let mut filter = changing::empty(new, capacity)?;
+                filter.insert_digests(digests)?;
+                filter
+            }
+        };
+        let added = filter.len();
         let mut counted = vec![changing::Counted::new("added", added, &keys)];
         if !sources.excluded.is_empty() {
             counted.push(changing::apply(&sources.excluded, &options, &mut filter, changing::Verb::Exclude)?);

@@ -8,9 +8,11 @@ use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, bail};
 use serde_json::json;
-use tamis::{Bloom, Chained, ChangeError, Cuckoo, Filter, FormatError, Hasher, Kind, QueryError, Quotient};
+use tamis::{
+    Bloom, Chained, ChangeError, Cuckoo, Digest, Filter, FormatError, Hasher, KeyType, Kind, QueryError, Quotient,
+};
 
 use super::output::Output;
 use super::sets::lock::Lock;
@@ -22,11 +24,12 @@ use crate::input::{self, Counts, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
+use crate::secret::{SecretArgs, SecretFile};
 
 /// Add members to a filter built with --changing
 ///
 /// Keys that are members stay members. An excluded key is a conflict, and nothing is changed: remove it with --excluded first.
-/// A first layer that is full is an error: build it with a larger --capacity.
+/// A first layer that is full is an error: build it with a larger --capacity. Over ribbon, fuse or fuse4 members do not change.
 ///
 /// A file that is changed in place is locked: another command that changes it waits.
 #[derive(clap::Args, Debug)]
@@ -37,7 +40,8 @@ pub(crate) struct AddArgs {
 
 /// Exclude keys from a filter built with --changing
 ///
-/// The keys never match from then on, whatever is added later. A member is a conflict, and nothing is changed.
+/// The keys never match from then on, whatever is added later. A member is a conflict, and nothing is changed. Over ribbon, fuse or fuse4
+/// only keys that matched the first layer count as new: it rejects all others for good.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExcludeArgs {
     #[command(flatten)]
@@ -75,6 +79,8 @@ struct ChangeArgs {
     #[command(flatten)]
     text: TextArgs,
     #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
@@ -107,14 +113,28 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
     let options = args.text.options(args.column.as_ref(), None, &sources)?;
     let to = args.output.as_ref().unwrap_or(&args.file);
     let _lock = Lock::new(to, [&args.file])?;
-    let restored = open_file(&args.file, "filter", |path| match Chained::restore(fs::read(path)?) {
-        Err(FormatError::ReadOnly) => Ok(None),
-        restored => Ok(Some(restored?)),
+    let secret = args.secret.how(false)?.secret;
+    let restored = open_file(&args.file, "filter", |path| {
+        let bytes = fs::read(path)?;
+        let restored = match secret {
+            Some(secret) => Chained::restore_with_secret(bytes, secret),
+            None => Chained::restore(bytes),
+        };
+        match restored {
+            Err(FormatError::ReadOnly) => Ok(None),
+            restored => Ok(Some(restored?)),
+        }
     })?;
     let name = args.file.display();
     let mut filter = restored.ok_or_else(|| {
         anyhow!("{name}: read-only, it keeps no digests of its keys; expected a filter built with --changing")
     })?;
+    if !filter.takes_keys() && matches!(verb, Verb::Add | Verb::Remove) {
+        bail!(
+            "{name}: its members do not change, as its first layer was built from them; expected a filter built with \
+             --changing over bloom, classic-bloom, cuckoo or quotient"
+        );
+    }
     let output = Output::new("-o", to, sources.iter(), "filter")?;
     let interrupt = Interrupt::install()?;
     let counted = apply(&sources, &options, &mut filter, verb).map_err(|error| match error.downcast() {
@@ -125,7 +145,7 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
         Err(error) => error,
     })?;
     interrupt.build()?;
-    save(&output, &filter, args.report, &[counted])
+    save(&output, &filter, secret, args.report, &[counted])
 }
 
 /// What became of the keys that were read.
@@ -175,6 +195,7 @@ pub(super) fn apply(sources: &[Source], options: &input::Options, filter: &mut C
     };
     let key = input::quote(&key);
     let (kind, what) = match error {
+        ChangeError::Member if !filter.takes_keys() => (failure::Kind::Conflict, "a member; expected none"),
         ChangeError::Member => (failure::Kind::Conflict, "a member; expected none; remove it first"),
         ChangeError::Excluded => {
             (failure::Kind::Conflict, "excluded; expected none; use tamis remove --excluded first")
@@ -202,11 +223,41 @@ fn change(filter: &mut Chained, key: KeyRef<'_>, verb: Verb) -> Result<bool, tam
     }
 }
 
+/// What a new filter is made with.
+pub(super) struct New<'a> {
+    pub(super) kind: Kind,
+    /// Of the first layer.
+    pub(super) fpr: f64,
+    pub(super) hasher: Hasher,
+    /// Where the secret of the hash is, if it is not in the file.
+    pub(super) secret: Option<&'a SecretFile>,
+    pub(super) integers: bool,
+}
+
+/// A filter of these members, over a first layer that is built from them and never changes.
+pub(super) fn fixed(new: New<'_>, members: Vec<Digest>) -> Result<Chained> {
+    let key_type = if new.integers { KeyType::Integer } else { KeyType::Bytes };
+    let mut first = tamis::build_digests(members.clone(), new.hasher.clone(), key_type).kind(new.kind).fpr(new.fpr);
+    if new.secret.is_some() {
+        first = first.secret_beside();
+    }
+    let first = first.finish()?;
+    // Keys that were chosen to lie in one shard got another hash.
+    if *first.hasher() != new.hasher {
+        bail!("--kind {}: the digests of the keys crowd; expected --secret with such keys", new.kind);
+    }
+    Ok(Chained::over_built_digests(&first, members)?)
+}
+
 /// A filter without members, over the first layer that `kind` names.
-pub(super) fn empty(kind: Kind, capacity: u64, fpr: f64, hasher: Hasher, integers: bool) -> Result<Chained> {
+pub(super) fn empty(new: New<'_>, capacity: u64) -> Result<Chained> {
+    let New { kind, fpr, hasher, secret, integers } = new;
     macro_rules! over {
         ($builder:expr) => {{
-            let builder = $builder.fpr(fpr).hasher(hasher);
+            let mut builder = $builder.fpr(fpr).hasher(hasher);
+            if secret.is_some() {
+                builder = builder.secret_beside();
+            }
             match integers {
                 true => Chained::over(builder.build::<u64>().map_err(tamis::Error::from)?),
                 false => Chained::over(builder.build::<[u8]>().map_err(tamis::Error::from)?),
@@ -220,7 +271,8 @@ pub(super) fn empty(kind: Kind, capacity: u64, fpr: f64, hasher: Hasher, integer
         Kind::Quotient => over!(Quotient::with_capacity(capacity)),
         kind => {
             return Err(anyhow!(
-                "--kind {kind}: takes no keys after the build; expected bloom, classic-bloom, cuckoo or quotient with --changing"
+                "--kind {kind}: no first layer of a filter that changes; expected bloom, classic-bloom, cuckoo or quotient, or \
+                 ribbon, fuse or fuse4 if the members stay"
             ));
         }
     };
@@ -228,11 +280,17 @@ pub(super) fn empty(kind: Kind, capacity: u64, fpr: f64, hasher: Hasher, integer
 }
 
 /// Writes the filter, and reports what was changed and what is in it.
-pub(super) fn save(output: &Output, filter: &Chained, report: ReportArgs, counted: &[Counted]) -> Result<Outcome> {
+pub(super) fn save(
+    output: &Output,
+    filter: &Chained,
+    secret: Option<[u64; 2]>,
+    report: ReportArgs,
+    counted: &[Counted],
+) -> Result<Outcome> {
     let write = || -> Result<Filter> {
         if let Output::File(path) = output {
             filter.write_to(path)?;
-            return Ok(mapped::filter(path, How::written(None))?);
+            return Ok(mapped::filter(path, How::written(secret))?);
         }
         let bytes = filter.snapshot().map_err(tamis::Error::from)?;
         match output {
@@ -243,7 +301,10 @@ pub(super) fn save(output: &Output, filter: &Chained, report: ReportArgs, counte
                 out.flush()?;
             }
         }
-        Ok(Filter::open(bytes)?)
+        Ok(match secret {
+            Some(secret) => Filter::open_with_secret(bytes, secret)?,
+            None => Filter::open(bytes)?,
+        })
     };
     let after = write().map_err(|error| at(error, &output.to_string()))?;
     let text = || {

@@ -61,7 +61,16 @@ fn what_cannot_be_changed_is_said() {
         ("add missing.tamis others.txt", 2, "missing.tamis: no such file"),
         ("add keys.txt others.txt", 3, "keys.txt: not a tamis file"),
         ("build keys.txt --exclude keys.txt --changing -o e.tamis", 4, "is a member; expected none"),
-        ("build keys.txt --changing --kind ribbon -o e.tamis", 2, "--kind ribbon: takes no keys after the build"),
+        (
+            "build keys.txt --changing --kind local -o e.tamis",
+            2,
+            "--kind local: no first layer of a filter that changes",
+        ),
+        (
+            "build keys.txt --changing --kind fuse --capacity 200 -o e.tamis",
+            2,
+            "--capacity: no effect with --kind fuse",
+        ),
         ("build keys.txt --changing --exact -o e.tamis", 2, "--changing: cannot be used with --exact"),
         ("build keys.txt --changing --capacity 50 -o e.tamis", 2, "--capacity 50: 100 keys; expected as many at least"),
     ] {
@@ -73,6 +82,42 @@ fn what_cannot_be_changed_is_said() {
     assert!(full.contains("full with"), "{full}");
     assert_eq!(dir.read("d.tamis"), before);
     assert!(!dir.path("e.tamis").exists());
+}
+
+/// Over a first layer that was built, keys are excluded and members stay.
+#[test]
+fn a_built_first_layer_stays() {
+    let dir = TestDir::new();
+    let (deny, allow) = (quickstart("deny.txt"), quickstart("allow.txt"));
+    dir.run(&format!("build {deny} --changing -o cuckoo.tamis -q")).text(0);
+    for kind in ["ribbon", "fuse", "fuse4 --secret", "ribbon --secret-file s"] {
+        let secret = if kind.ends_with(" s") { "--secret-file s" } else { "" };
+        let built = dir.run(&format!("build {deny} --changing -o d.tamis --kind {kind}")).text(0);
+        assert!(built.starts_with("added       93,514 keys, 0 as before\n"), "{built}");
+        assert!(built.contains(&format!("layer 0     positive: {}", &kind[..4])), "{built}");
+        assert!(dir.read("d.tamis").len() < dir.read("cuckoo.tamis").len());
+        dir.put("matching.txt", dir.run(&format!("query d.tamis {allow} {secret}")).text(0));
+        let before = dir.read("d.tamis");
+        let excluded = dir.run(&format!("exclude d.tamis {allow} {secret}")).text(0);
+        assert!(excluded.contains("\nkeys        93,514 (bytes)\nexcluded    "), "{excluded}");
+        dir.run(&format!("verify d.tamis --keys {deny} --exclude {allow} {secret}")).text(0);
+        assert!(dir.read("d.tamis") != before);
+        // What it has to know of them: those that pass the first layer, of which half matched.
+        let count = dir.run(&format!("inspect d.tamis --json {secret}")).json(0)["excluded"].as_u64().unwrap();
+        let matching = dir.read("matching.txt").iter().filter(|&&byte| byte == b'\n').count() as f64;
+        assert!((count as f64 - 2.0 * matching).abs() < 6.0 * (count as f64).sqrt(), "{count}, {matching}");
+        let before = dir.read("d.tamis");
+        for verb in ["add", "remove"] {
+            let error = dir.run(&format!("{verb} d.tamis {allow} {secret}")).failure(2);
+            assert!(error.contains("d.tamis: its members do not change"), "{error}");
+        }
+        let error = dir.run(&format!("exclude d.tamis {deny} {secret}")).failure(4);
+        assert!(error.contains(" is a member; expected none; nothing was changed"), "{error}");
+        assert!(dir.read("d.tamis") == before);
+        // An exclusion is taken back.
+        let taken = dir.run(&format!("remove d.tamis matching.txt --excluded {secret} -o e.tamis")).text(0);
+        assert!(taken.starts_with(&format!("allowed     {matching} key")), "{taken}");
+    }
 }
 
 #[test]

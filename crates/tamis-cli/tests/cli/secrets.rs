@@ -37,6 +37,11 @@ fn every_command_takes_a_secret_file() {
     for line in [
         "build keys.txt --exclude others.txt -o exact.tamis",
         "build keys.txt --workload log.tsv --workload-fpr 0.01 -o expected.tamis",
+        "build keys.txt --exclude others.txt --changing -o changing.tamis",
+        "remove changing.tamis keys.txt",
+        "add changing.tamis keys.txt",
+        "exclude changing.tamis words.txt",
+        "verify changing.tamis --keys keys.txt --exclude words.txt",
         "map build pairs.tsv -o map.tamis",
         "sets build words.txt --kind bloom -o sets.tamis",
         "query f.tamis keys.txt -c",
@@ -70,7 +75,11 @@ fn every_command_takes_a_secret_file() {
         assert!(!shown.to_string().contains(str::from_utf8(&secret[..16]).unwrap()));
         files += 1;
     }
-    assert_eq!(files, 9);
+    assert_eq!(files, 10);
+    for verb in ["add", "exclude", "remove"] {
+        let error = dir.error(&format!("{verb} changing.tamis keys.txt"));
+        assert!(error.contains("changing.tamis: its secret is not in the file"), "{error}");
+    }
     // Standard input is opened with a secret, too.
     let run = dir.feed("query - --key 17 --secret-file s", dir.read("f.tamis"));
     assert_eq!(run.text(0), "17\n");

@@ -17,6 +17,7 @@
 //! * *Order.* The member's 1, the 0 of everything that is about to pass, then the first layer. So a reader at any moment finds every member
 //!   and no excluded key. A cuckoo filter finds the whole chain of kicks before it moves a fingerprint; if there is none, the bits are
 //!   taken back, and nothing has changed.
+//! * *A first layer that is built* from all members ([`fixed`]) never admits another key: nothing waits, and what it rejects is not kept.
 //! * *Removing is not excluding.* A removed key is unlisted: it may match. If the first layer removes keys, excluded keys that passed
 //!   because of it give their bit back; otherwise the exact bit would grow with every turnover.
 //! * *What is kept.* Digests of all members and excluded keys, with their links: 26 bytes for each key in the exact bit, 28 to 33 for each that
@@ -25,6 +26,7 @@
 //! [`Change::closed_gates`]: crate::leaves::change::Change::closed_gates
 
 use self::change::{Known, Shown};
+use self::fixed::Fixed;
 use self::waiting::Waiting;
 use super::access::Alone;
 use super::bloom::Bloom;
@@ -34,17 +36,20 @@ use super::othello::{Bits, salts};
 use super::quotient::Quotient;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, QueryError};
+use crate::filter::query::Filter;
 use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::leaves::change::Layer;
 
 pub(crate) mod change;
 mod file;
+mod fixed;
 mod waiting;
 
 /// Filter whose members and excluded keys change: it matches every member, no excluded key, and unlisted keys at a rate.
 ///
 /// It is made [over](Self::over) an empty [`Bloom`], [`Cuckoo`] or [`Quotient`] filter, its first layer. Members can be removed over any
-/// of them; only with the last two does the first layer get its room back.
+/// of them; only with the last two does the first layer get its room back. If only the excluded keys change, a built filter of the
+/// members is smaller: [`over_built`](Self::over_built).
 ///
 /// ```
 /// use tamis::{Chained, Cuckoo, Filter};
@@ -122,12 +127,57 @@ impl Chained {
         Ok(Chained::with(core, vec![], vec![])?)
     }
 
+    /// Makes a filter whose members never change over a built filter of them, which stays as it is. Keys can be excluded at any time.
+    ///
+    /// It takes a [`Filter`] of one layer, a ribbon or a fuse filter: fewer bits than any that takes keys. What it rejects never matches, so
+    /// only excluded keys that pass it are kept and counted.
+    ///
+    /// ```
+    /// use tamis::{Chained, ChangeError, Error};
+    /// let members = ["ads.example", "spam.example"];
+    /// let first = tamis::build(members).fpr(0.1).finish()?;
+    /// let mut blocked = Chained::over_built(&first, members)?;
+    /// blocked.exclude("news.example")?; // from now on it never matches
+    /// assert!(blocked.contains("ads.example")? && !blocked.contains("news.example")?);
+    /// assert!(matches!(blocked.insert("new.example"), Err(Error::Change(ChangeError::Unsupported { .. }))));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unsupported`] if the filter has other layers, or was built from other keys, [`ChangeError::KeyType`] if the key type is
+    /// not the filter's, [`Error::Build`] if there is no memory.
+    pub fn over_built<K: Key>(first: &Filter, members: impl IntoIterator<Item = K>) -> Result<Chained, Error> {
+        let digest = |key| first.key_type().digest(key, first.hasher());
+        let members = members.into_iter().map(digest).collect::<Result<_, _>>().map_err(ChangeError::KeyType)?;
+        Chained::over_built_digests(first, members)
+    }
+
+    /// The same for members by their digests, which the filter's [`hasher`](Filter::hasher) made: see [`over_built`](Self::over_built).
+    ///
+    /// # Errors
+    ///
+    /// As [`over_built`](Self::over_built), the key type aside.
+    pub fn over_built_digests(first: &Filter, mut members: Vec<Digest>) -> Result<Chained, Error> {
+        let unsupported = |what| Error::from(ChangeError::Unsupported { what });
+        let fixed = Fixed::new(first).ok_or_else(|| {
+            unsupported("over_built: other layers; expected a filter of one layer, a ribbon or a fuse filter")
+        })?;
+        members.sort_unstable();
+        members.dedup();
+        if members.len() as u64 != first.len() || !members.iter().all(|&key| fixed.contains(key)) {
+            return Err(unsupported("over_built: not the keys of the filter; expected all that it was built from"));
+        }
+        let (hasher, key_type) = (first.hasher().clone(), first.key_type());
+        Ok(Chained::with(Core { hasher, key_type, table: Box::new(fixed) }, members, vec![])?)
+    }
+
     /// Over a first layer that holds these members, all distinct, and excluded keys.
     fn with(core: Core<Box<dyn Layer>>, members: Vec<Digest>, excluded: Vec<Digest>) -> Result<Chained, BuildError> {
         let mut random = salts(&core.hasher);
         let first = &core.table;
-        let expected = first.capacity().unwrap_or(8 * first.payload().len() as u64 / 10).max(excluded.len() as u64);
-        let mut waiting = Waiting::new(expected, [random.next(), random.next()]);
+        let expected = || first.capacity().unwrap_or(8 * first.payload().len() as u64 / 10).max(excluded.len() as u64);
+        let mut waiting = Waiting::new(if first.takes_keys() { expected() } else { 0 }, [random.next(), random.next()]);
         let mut items: Vec<(Digest, bool)> = members.iter().map(|&key| (key, true)).collect();
         for &key in &excluded {
             let closed = first.closed_gate(key, &[]);
@@ -158,8 +208,8 @@ impl Chained {
     ///
     /// # Errors
     ///
-    /// [`ChangeError::Excluded`] if the key is excluded, [`ChangeError::Full`] if the first layer has no room, [`ChangeError::KeyType`] if the
-    /// key type is not the filter's. Nothing changes.
+    /// [`ChangeError::Excluded`] if the key is excluded, [`ChangeError::Full`] if the first layer has no room, [`ChangeError::Unsupported`] if
+    /// it [takes none](Self::takes_keys), [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
     pub fn insert<K: Key>(&mut self, key: K) -> Result<bool, Error> {
         let key = self.digest(key)?;
         let Table { shown, known } = &mut self.0.table;
@@ -186,7 +236,8 @@ impl Chained {
         known.insert_many(&mut Alone(shown), digests)
     }
 
-    /// Excludes a key, for good. Returns `false` if it is excluded.
+    /// Excludes a key, for good. Returns `false` if it is excluded, or rejected for good by a first layer that [takes no
+    /// keys](Self::takes_keys).
     ///
     /// # Errors
     ///
@@ -212,7 +263,8 @@ impl Chained {
     ///
     /// # Errors
     ///
-    /// [`ChangeError::Absent`] if the key is no member, [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
+    /// [`ChangeError::Absent`] if the key is no member, [`ChangeError::Unsupported`] if the members [never change](Self::takes_keys),
+    /// [`ChangeError::KeyType`] if the key type is not the filter's. Nothing changes.
     pub fn remove<K: Key>(&mut self, key: K) -> Result<(), ChangeError> {
         let key = self.digest(key)?;
         let Table { shown, known } = &mut self.0.table;
@@ -233,7 +285,12 @@ impl Chained {
         self.len() == 0
     }
 
-    /// Returns the number of excluded keys.
+    /// Returns whether members can be inserted and removed: not [over a built filter](Self::over_built).
+    pub fn takes_keys(&self) -> bool {
+        self.0.table.shown.first.takes_keys()
+    }
+
+    /// Returns the number of excluded keys; over a first layer that [takes no keys](Self::takes_keys), of those that pass it.
     pub fn excluded_len(&self) -> u64 {
         self.0.table.known.excluded
     }

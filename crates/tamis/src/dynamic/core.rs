@@ -47,7 +47,7 @@ macro_rules! of_layer {
             ///
             /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
             pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-                self.0.write(self.0.table.tag(), self.len(), self.0.table.encoded())
+                self.0.write(self.0.table.tag(), self.len(), &self.0.table.encoded())
             }
         }
     };
@@ -94,11 +94,11 @@ impl<T> Core<T> {
     }
 
     /// A filter file of one shard and one step.
-    pub(super) fn write(&self, tag: u8, keys: u64, part: Encoded) -> Result<Vec<u8>, BuildError> {
+    pub(super) fn write(&self, tag: u8, keys: u64, parts: &[Encoded]) -> Result<Vec<u8>, BuildError> {
         let header = Header { keys, ..Header::new(Form::Filter, self.hasher.clone(), self.key_type) };
         let mut file = vec![];
         let mut writer = Writer::new(&mut file, &header, vec![[Role::Positive.encode(), tag]])?;
-        writer.shard(&[part])?;
+        writer.shard(parts)?;
         writer.finish()?;
         Ok(file)
     }

@@ -203,7 +203,7 @@ impl Quotient {
     /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
     pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         let whole = self.core.table.whole()?;
-        self.core.write(whole.tag(), self.len(), whole.encoded())
+        self.core.write(whole.tag(), self.len(), &whole.encoded())
     }
 
     fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Quotient, FormatError> {

@@ -198,7 +198,7 @@ impl Stacked {
         let mut writer = Writer::new(&mut file, &self.header, kinds)?;
         for shard in 0..1usize << self.header.shard_bits {
             let parts = self.layers.iter().filter_map(|layer| layer.parts.get(shard));
-            let parts: Vec<Encoded> = parts.map(|part| part.encoded()).collect();
+            let parts: Vec<Encoded> = parts.flat_map(|part| part.encoded()).collect();
             writer.shard(&parts)?;
         }
         writer.finish()?;

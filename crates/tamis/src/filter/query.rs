@@ -108,7 +108,7 @@ impl Filter {
     }
 
     /// The answer for the digest of a key that is listed, under a label that then is listed too.
-    pub(super) fn answer_listed(&self, label: Option<&Label>, digest: Digest) -> bool {
+    pub(crate) fn answer_listed(&self, label: Option<&Label>, digest: Digest) -> bool {
         let Some(label) = label else { return self.answer(&self.steps, digest) };
         let group = self.partitions.as_ref().and_then(|partitions| partitions.group(label));
         group.is_some_and(|group| group.steps.contains(digest)) ^ self.chain().is_some_and(|chain| chain.flips(digest))
@@ -274,6 +274,17 @@ impl Filter {
     #[cfg(feature = "build")]
     pub(crate) fn part(&self, shard: usize) -> Option<crate::format::Encoded> {
         self.steps.iter().next()?.leaf.part(shard)
+    }
+
+    /// Its leaf, if it is nothing but one layer on keys.
+    #[cfg(feature = "build")]
+    pub(crate) fn only_leaf(&self) -> Option<&crate::leaves::Leaf> {
+        let mut steps = self.steps.iter();
+        let plain = self.partitions.is_none() && self.chain.is_none();
+        match (steps.next(), steps.next()) {
+            (Some(step), None) if plain && step.role == Role::Positive => Some(&step.leaf),
+            _ => None,
+        }
     }
 
     #[inline(always)]

@@ -107,8 +107,12 @@ pub(crate) trait Layer: Debug + Send + Sync {
     fn closed_gates(&self, key: Digest, out: &mut Vec<u64>);
     /// See [`Change::gate`].
     fn gate(&self, key: Digest) -> Option<u64>;
-    /// The layer, ready to be written.
-    fn encoded(&self) -> Encoded;
+    /// Whether keys can be added: a layer that was built from all of its keys keeps every other key out for good.
+    fn takes_keys(&self) -> bool {
+        true
+    }
+    /// Its shards, ready to be written: one, where keys can be added.
+    fn encoded(&self) -> Vec<Encoded>;
     /// A copy.
     fn boxed(&self) -> Box<dyn Layer>;
 }
@@ -181,8 +185,8 @@ impl<G: Change> Layer for Owned<G> {
         self.geometry.gate(key)
     }
 
-    fn encoded(&self) -> Encoded {
-        encoded(&self.geometry, self.payload.clone().into())
+    fn encoded(&self) -> Vec<Encoded> {
+        vec![encoded(&self.geometry, self.payload.clone().into())]
     }
 
     fn boxed(&self) -> Box<dyn Layer> {

@@ -151,6 +151,7 @@ fn all() -> Vec<(String, Filter)> {
     later.front[12..].copy_from_slice(&[0, 0, 0, 0x80]);
     all.push(("skipped".into(), Filter::open(later.file()).unwrap()));
     all.push(("changing".into(), changing()));
+    all.push(("changing-built".into(), changing_built()));
     all
 }
 
@@ -173,6 +174,16 @@ fn changing() -> Filter {
     let mut filter = Chained::over(Bloom::with_capacity(1000).fpr(0.02).build::<str>().unwrap()).unwrap();
     filter.insert_many(keys()).unwrap();
     others().for_each(|key| assert!(filter.exclude(key).unwrap()));
+    let bytes = filter.snapshot().unwrap();
+    assert_eq!(Chained::restore(bytes.clone()).unwrap().snapshot().unwrap(), bytes);
+    Filter::open(bytes).unwrap()
+}
+
+/// The same over a built first layer, whose members stay.
+fn changing_built() -> Filter {
+    let first = tamis::build(keys()).kind(Kind::Ribbon).fpr(0.02).finish().unwrap();
+    let mut filter = Chained::over_built(&first, keys()).unwrap();
+    others().for_each(|key| drop(filter.exclude(key).unwrap()));
     let bytes = filter.snapshot().unwrap();
     assert_eq!(Chained::restore(bytes.clone()).unwrap().snapshot().unwrap(), bytes);
     Filter::open(bytes).unwrap()

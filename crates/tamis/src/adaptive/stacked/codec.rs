@@ -62,7 +62,7 @@ impl Kept for AdaptiveStacked {
         let mut payloads = vec![file::bytes_of(&classes.collect::<Vec<_>>())];
         for layer in self.layers.iter().chain(&self.open) {
             put_varints(&mut fields, [layer.number, layer.entries]);
-            fields.extend(layer.part.encoded().geometry);
+            fields.extend(layer.part.encoded().into_iter().flat_map(|part| part.geometry));
             payloads.push(layer.part.payload().to_vec());
         }
         file::write(Kind::Stacked, &self.set.hasher, self.set.key_type, self.set.keys, &fields, &payloads)

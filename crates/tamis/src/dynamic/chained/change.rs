@@ -65,7 +65,8 @@ impl Known {
     /// Excludes a key; false if it is excluded.
     pub(crate) fn exclude(&mut self, shown: &mut impl Access<Shown>, key: Digest) -> Result<bool, Error> {
         let new = match shown.read(|shown| shown.first.closed_gate(key, &[])) {
-            // A member passes.
+            // A member passes. What never will pass needs nothing.
+            Some(_) if !shown.read(|shown| shown.first.takes_keys()) => false,
             Some(gate) => self.waiting.add(gate, key),
             None => match shown.read(|shown| self.graphs.listed(&shown.cells, key)) {
                 Some(true) => return Err(ChangeError::Member.into()),
@@ -107,6 +108,7 @@ impl Known {
     /// Readers see the key's 1 first, then a 0 for every excluded key that is about to pass, and the first layer last. So at no time does
     /// an excluded key match, or a member not. After an error nothing has changed.
     pub(crate) fn insert(&mut self, shown: &mut impl Access<Shown>, key: Digest) -> Result<bool, Error> {
+        takes_keys(shown, "insert: the first layer was built, and takes no keys; build the filter again")?;
         if self.is_member(shown, key)? {
             return Ok(false);
         }
@@ -139,6 +141,7 @@ impl Known {
 
     /// Inserts many keys, or none of them after an error.
     pub(crate) fn insert_many(&mut self, shown: &mut impl Access<Shown>, mut keys: Vec<Digest>) -> Result<u64, Error> {
+        takes_keys(shown, "insert_many: the first layer was built, and takes no keys; build the filter again")?;
         keys.sort_unstable();
         keys.dedup();
         let mut next = shown.read(|shown| shown.first.clone());
@@ -211,6 +214,7 @@ impl Known {
 
     /// Removes a member; an error if it is none.
     pub(crate) fn remove(&mut self, shown: &mut impl Access<Shown>, key: Digest) -> Result<(), ChangeError> {
+        takes_keys(shown, "remove: the first layer was built, and keeps its members; build the filter again")?;
         let listed =
             shown.read(|shown| shown.first.contains(key) && self.graphs.listed(&shown.cells, key) == Some(true));
         if !listed {
@@ -235,4 +239,9 @@ impl Known {
         self.members -= 1;
         Ok(())
     }
+}
+
+/// An error if the first layer never changes.
+fn takes_keys(shown: &impl Access<Shown>, what: &'static str) -> Result<(), ChangeError> {
+    if shown.read(|shown| shown.first.takes_keys()) { Ok(()) } else { Err(ChangeError::Unsupported { what }) }
 }

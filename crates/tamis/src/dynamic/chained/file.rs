@@ -7,6 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
+use super::fixed::Fixed;
 use super::{Chained, Table};
 use crate::dynamic::core::{Core, restores};
 use crate::error::{BuildError, Error, FormatError};
@@ -61,13 +62,23 @@ impl Chained {
         };
         [&mut members, &mut passing, &mut excluded].into_iter().for_each(|list| list.sort_unstable());
         let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
-        let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };
-        let exact_part = exact.build(Sides::new(&members, &&passing[..]).of(Role::Exact), &work)?;
+        let shards = shown.first.encoded();
+        let shard_bits = shards.len().max(1).ilog2();
+        let work = Work { salt: Salt::new(1), skip: shard_bits, threads: 1, stop: &|| false };
         let header = Header::new(Form::Filter, hasher.clone(), *key_type);
-        let header = Header { keys: known.members, negatives: known.excluded, ..header };
+        let header = Header { keys: known.members, negatives: known.excluded, shard_bits, ..header };
         let kinds = vec![[Role::Positive.encode(), shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
         let mut writer = Writer::new(out, &header, kinds)?;
-        writer.shard(&[shown.first.encoded(), exact_part])?;
+        let [mut ones, mut zeros] = [&members[..], &passing[..]];
+        for (shard, part) in shards.into_iter().enumerate() {
+            let [listed, others] = [&mut ones, &mut zeros].map(|list| {
+                let (here, later) = list.split_at(list.partition_point(|key| key.shard(shard_bits) <= shard));
+                *list = later;
+                here
+            });
+            let exact_part = exact.build(Sides::new(listed, &others).of(Role::Exact), &work)?;
+            writer.shard(&[part, exact_part])?;
+        }
         let kept = Kept { members: members.len() as u64, excluded: excluded.len() as u64 };
         let digests: Vec<u8> = members.iter().chain(&excluded).flat_map(|key| key.to_bits().to_le_bytes()).collect();
         writer.keep(kept, &digests)?;
@@ -82,16 +93,13 @@ impl Chained {
         let Some((kept, digests)) = contents.kept else { return Err(FormatError::ReadOnly) };
         // Digests are sorted and listed, each with a bit, links and cells; the first layer is copied.
         budget.draw(bytes.len() as u64 * (8 + OwnedQuotient::CHECK))?;
-        let Header { hasher, key_type, shard_bits, .. } = contents.header;
         let wrong = |what: &str| FormatError::invalid(format!("a filter that changes: {what}"));
         let first = match &contents.steps[..] {
-            [Step { role: Role::Positive, leaf, .. }, Step { role: Role::Exact, .. }] if shard_bits == 0 => {
-                layer(leaf)?
-            }
+            [Step { role: Role::Positive, leaf, .. }, Step { role: Role::Exact, .. }] => layer(&contents.header, leaf)?,
             _ => None,
         };
-        let first = first.filter(|first| !first.payload().is_empty());
-        let table = first.ok_or_else(|| wrong("its layers are not a filter that takes keys and an exact bit"))?;
+        let table = first.ok_or_else(|| wrong("its layers are not a first layer that it can have and an exact bit"))?;
+        let Header { hasher, key_type, .. } = contents.header;
         let (chunks, _) = digests.as_chunks::<16>();
         let all = chunks.iter().map(|&bytes| Digest::from_bits(u128::from_le_bytes(bytes)));
         let mut members: Vec<Digest> = all.collect();
@@ -104,12 +112,22 @@ impl Chained {
         if !members.iter().all(|&key| table.contains(key)) {
             return Err(wrong("its first layer does not match a member"));
         }
+        if !table.takes_keys() && !excluded.iter().all(|&key| table.contains(key)) {
+            return Err(wrong("its first layer rejects an excluded key for good"));
+        }
         Chained::with(Core { hasher, key_type, table }, members, excluded).map_err(|error| wrong(&error.to_string()))
     }
 }
 
-/// A leaf as a layer that takes keys; none if it takes none.
-fn layer(leaf: &Leaf) -> Result<Option<Box<dyn Layer>>, FormatError> {
+/// A leaf as a first layer; none if it cannot be one.
+fn layer(header: &Header, leaf: &Leaf) -> Result<Option<Box<dyn Layer>>, FormatError> {
+    if let Some(fixed) = Fixed::alone(header, leaf)? {
+        return Ok(Some(Box::new(fixed)));
+    }
+    // Without keys a built filter has no table, and a key that is put nowhere is not found again.
+    if header.shard_bits > 0 || leaf.payload_len(0) == 0 {
+        return Ok(None);
+    }
     let Some(part) = quotient::Quotient::of(leaf).and_then(|leaf| leaf.parts().first()) else {
         return Ok(leaf.layers().and_then(|mut layers| layers.pop()));
     };

@@ -336,7 +336,7 @@ fn digests_that_contradict_are_rejected() {
         let kinds = vec![[Role::Positive.encode(), table.shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
         let mut bytes = vec![];
         let mut writer = Writer::new(&mut bytes, &Header::new(Form::Filter, hasher.clone(), *key_type), kinds).unwrap();
-        writer.shard(&[table.shown.first.encoded(), part]).unwrap();
+        writer.shard(&[table.shown.first.encoded().remove(0), part]).unwrap();
         let digests: Vec<u8> = members.iter().chain(excluded).flat_map(|key| key.to_bits().to_le_bytes()).collect();
         writer.keep(Kept { members: claimed, excluded: excluded.len() as u64 }, &digests).unwrap();
         writer.finish().unwrap();

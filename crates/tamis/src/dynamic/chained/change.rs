@@ -114,7 +114,8 @@ impl Known {
         }
         shown.read(|shown| {
             self.moves.clear();
-            for &gate in &self.opening {
+            for (at, &gate) in self.opening.iter().enumerate() {
+                self.waiting.prefetch(at, |at| self.opening.get(at).copied());
                 for key in self.waiting.behind(gate) {
                     if shown.first.closed_gate(key, &[]) == Some(gate) {
                         self.moves.push(Move { key, from: gate, to: shown.first.closed_gate(key, &self.opening) });
@@ -157,7 +158,8 @@ impl Known {
         opening.dedup();
         shown.read(|shown| {
             self.moves.clear();
-            for gate in opening {
+            for (at, &gate) in opening.iter().enumerate() {
+                self.waiting.prefetch(at, |at| opening.get(at).copied());
                 for key in self.waiting.behind(gate) {
                     if shown.first.closed_gate(key, &[]) == Some(gate) {
                         self.moves.push(Move { key, from: gate, to: next.closed_gate(key, &[]) });
@@ -204,10 +206,13 @@ impl Known {
         if shown.read(|shown| shown.first.removes()) {
             return;
         }
-        for &Move { key, from, to } in &self.moves {
-            self.waiting.take(from, key);
+        let Known { waiting, moves, .. } = self;
+        for (at, &Move { key, from, to }) in moves.iter().enumerate() {
+            waiting.prefetch(at, |at| moves.get(at).map(|moved| moved.from));
+            waiting.prefetch(at, |at| moves.get(at).and_then(|moved| moved.to));
+            waiting.take(from, key);
             if let Some(gate) = to {
-                self.waiting.add(gate, key);
+                waiting.add_new(gate, key);
             }
         }
     }

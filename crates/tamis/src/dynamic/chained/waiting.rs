@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::arch::prefetch;
 use crate::hash::{Digest, fold};
 
 /// Keys for which a part is made: it doubles a few times when more come.
@@ -12,6 +13,11 @@ const PART: u64 = 1024;
 const MAX_PARTS: u64 = 1 << 12;
 /// Keys under one gate that are searched one by one.
 const MANY: usize = 64;
+/// Of so many keys that move to another gate, one is added with a look at all that wait there: a crowd is found a little later.
+const LOOKS: u64 = 16;
+/// Gates ahead whose list is on its way from memory, and whose first key is.
+const FAR: usize = 8;
+const NEAR: usize = 4;
 const NONE: u32 = u32::MAX;
 
 /// The excluded keys that must be found again.
@@ -61,6 +67,36 @@ impl Waiting {
         self.parts[part].add(gate, key)
     }
 
+    /// The same for a key that is not there. Which keys are added with a look cannot be chosen.
+    pub(super) fn add_new(&mut self, gate: u64, key: Digest) {
+        let looks = fold(key.hi ^ self.key[1], self.key[0] | 1) % LOOKS == 0;
+        let (part, gate) = self.part(gate);
+        let part = &mut self.parts[part];
+        if looks || part.crowded.contains_key(&gate) {
+            part.add(gate, key);
+        } else {
+            part.link(gate, key);
+        }
+    }
+
+    /// Before the list of the gate at a place among many is read: starts to load those of the places after it.
+    pub(super) fn prefetch(&self, at: usize, gates: impl Fn(usize) -> Option<u64>) {
+        let heads = if at == 0 { 0 } else { at + FAR }..=at + FAR;
+        let nodes = if at == 0 { 0 } else { at + NEAR }..=at + NEAR;
+        for gate in heads.filter_map(&gates) {
+            let (part, gate) = self.part(gate);
+            let part = &self.parts[part];
+            prefetch(&part.heads, part.head(gate));
+        }
+        for gate in nodes.filter_map(&gates) {
+            let (part, gate) = self.part(gate);
+            let part = &self.parts[part];
+            if let Some(&first) = part.heads.get(part.head(gate)) {
+                prefetch(&part.nodes, first as usize);
+            }
+        }
+    }
+
     /// Takes a key from behind a gate; false if it is not there.
     pub(super) fn take(&mut self, gate: u64, key: Digest) -> bool {
         let (part, gate) = self.part(gate);
@@ -104,7 +140,7 @@ impl Waiting {
 
 impl Part {
     fn head(&self, gate: u32) -> usize {
-        gate as usize & (self.heads.len() - 1)
+        gate as usize & self.heads.len().wrapping_sub(1)
     }
 
     fn follow(&self, head: u32) -> impl Iterator<Item = Node> + '_ {
@@ -128,7 +164,7 @@ impl Part {
             }
             others += 1;
         }
-        if others == MANY {
+        if others >= MANY {
             let mut keys: BTreeSet<Digest> = self.list(gate).collect();
             for &key in &keys {
                 self.unlink(gate, key);
@@ -137,6 +173,12 @@ impl Part {
             self.crowded.insert(gate, keys);
             return true;
         }
+        self.link(gate, key);
+        true
+    }
+
+    /// Puts a key at the start of a list.
+    fn link(&mut self, gate: u32, key: Digest) {
         if self.used == self.heads.len() {
             self.double();
         }
@@ -152,7 +194,6 @@ impl Part {
         }
         self.heads[head] = at;
         self.used += 1;
-        true
     }
 
     fn take(&mut self, gate: u32, key: Digest) -> bool {
@@ -216,6 +257,10 @@ mod tests {
                 if step % 3 == 0 { (7, digest(random % 300)) } else { (random % 4_000, digest(random % 9)) };
             match random >> 32 & 3 {
                 0 => assert_eq!(waiting.take(gate, key), set.remove(&(gate, key))),
+                1 if !set.contains(&(gate, key)) => {
+                    waiting.add_new(gate, key);
+                    set.insert((gate, key));
+                }
                 _ => assert_eq!(waiting.add(gate, key), set.insert((gate, key))),
             }
             assert_eq!(waiting.holds(gate, key), set.contains(&(gate, key)));

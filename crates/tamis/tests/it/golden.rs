@@ -183,7 +183,8 @@ fn changing() -> Filter {
 fn changing_built() -> Filter {
     let first = tamis::build(keys()).kind(Kind::Ribbon).fpr(0.02).finish().unwrap();
     let mut filter = Chained::over_built(&first, keys()).unwrap();
-    others().for_each(|key| drop(filter.exclude(key).unwrap()));
+    let new: u64 = others().map(|key| u64::from(filter.exclude(key).unwrap())).sum();
+    assert_eq!(new, filter.excluded_len());
     let bytes = filter.snapshot().unwrap();
     assert_eq!(Chained::restore(bytes.clone()).unwrap().snapshot().unwrap(), bytes);
     Filter::open(bytes).unwrap()

@@ -20,11 +20,8 @@ pub(super) struct Fixed {
 }
 
 fn tag(leaf: &Leaf) -> Option<u8> {
-    match leaf {
-        Leaf::Ribbon(_) => Some(ribbon::Ribbon::TAG),
-        Leaf::Fuse(_) => Some(fuse::Fuse::TAG),
-        _ => None,
-    }
+    let ribbon = ribbon::Ribbon::of(leaf).map(|_| ribbon::Ribbon::TAG);
+    ribbon.or_else(|| fuse::Fuse::of(leaf).map(|_| fuse::Fuse::TAG))
 }
 
 impl Fixed {

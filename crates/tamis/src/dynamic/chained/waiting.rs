@@ -69,7 +69,7 @@ impl Waiting {
 
     /// The same for a key that is not there. Which keys are added with a look cannot be chosen.
     pub(super) fn add_new(&mut self, gate: u64, key: Digest) {
-        let looks = fold(key.hi ^ self.key[1], self.key[0] | 1) % LOOKS == 0;
+        let looks = fold(key.hi ^ self.key[1], self.key[0] | 1).is_multiple_of(LOOKS);
         let (part, gate) = self.part(gate);
         let part = &mut self.parts[part];
         if looks || part.crowded.contains_key(&gate) {

@@ -180,7 +180,7 @@ impl<S: Scorer> Learned<S> {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Learned.name() });
         }
         if header.key_type != KeyType::Bytes {
-            return Err(FormatError::invalid(format!("header: keys are {}, expected bytes", header.key_type)));
+            return Err(FormatError::invalid(format!("header: key type is {}, expected bytes", header.key_type)));
         }
         let opened = Opened::decode(&mut from, scorer(&bytes, &budget)?, &mut places, secret)?;
         Ok(Learned { header, opened: Arc::new(opened), bytes })

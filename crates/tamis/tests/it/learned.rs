@@ -307,7 +307,7 @@ fn impossible_files_are_errors() {
             p.directory[0] += 1;
             p.directory.insert(2 + first, 0);
         }),
-        ("header: keys are integers, expected bytes", &|p| p.head[KEY_TYPE] = 1),
+        ("header: key type is integer, expected bytes", &|p| p.head[KEY_TYPE] = 1),
         ("form 11 is not supported by this release", &|p| p.head[FORM] = 11),
     ];
     for (says, edit) in cases {

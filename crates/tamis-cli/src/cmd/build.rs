@@ -8,8 +8,9 @@ use serde_json::json;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::any_builder::AnyBuilder;
-use super::build_args::{BuildArgs, Inputs};
+use super::build_args::{BuildArgs, Inputs, rate};
 use super::changing;
+use super::learn;
 use super::output::Output;
 use super::{
     approx, bits_per_key, blank, count, fpr_line, grouped, groups, is_estimate, layer_lines, layers, overhead,
@@ -43,6 +44,13 @@ pub(crate) struct Args {
     /// file keeps 16 bytes more for each member and excluded key, which queries do not read
     #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "secret_file", "metadata", "shard_bytes"])]
     changing: bool,
+    /// Train a model of the keys, and build a filter for each class of its scores. Needs --exclude. All keys are held in
+    /// memory. The plain filter is built where it is smaller
+    #[arg(long, requires = "exclude", conflicts_with_all = ["bits_per_key", "workload", "partition_column", "changing", "capacity", "integers"])]
+    learn: bool,
+    /// Share of the excluded keys that the model may match without a filter; without it none matches
+    #[arg(long, value_name = "P", requires = "learn", value_parser = rate, allow_negative_numbers = true)]
+    learn_accept: Option<f64>,
     /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -61,6 +69,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         return changing::save(&output, &filter, args.report, &counts);
     }
     let secret = args.build.secret_file()?;
+    if args.learn {
+        return learn::build(
+            &args.build,
+            &sources,
+            &output,
+            secret.as_ref(),
+            &interrupt,
+            args.learn_accept,
+            args.report,
+        );
+    }
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
     let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;

@@ -187,7 +187,7 @@ fn what_cannot_be_learned_is_an_error() {
     let (some, none) = (members(50), vec![]);
     let other = excluded(50);
     let says = |builder: LearnBuilder<'_>| builder.finish().err().map(|error| error.to_string()).unwrap_or_default();
-    let one_kind = "learn: keys of one kind only; expected members and excluded keys";
+    let one_kind = "learn: members alone or excluded keys alone; expected both";
     assert_eq!([says(strict(&some, &none)), says(strict(&none, &some)), says(strict(&none, &none))], [one_kind; 3]);
     assert!(says(strict(&some, &some[..1])).starts_with("exclude: 1 key is also a member"));
     let keep = tamis::stream().exact().on_conflict(OnConflict::Keep);

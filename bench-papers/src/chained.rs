@@ -1,4 +1,4 @@
-//! \[Chained\] -> figures 4, 6, 7, 8, 10, 11 and 12 and tables 2 and 3, recomputed and measured.
+//! \[Chained\] -> figures 4, 6, 7, 8, 10, 11, 12 and 13 and tables 2 and 3, recomputed and measured.
 //!
 //! The exact Bloomier filter stores one bit for every key and every negative. The chained filter asks `floor(log2
 //! lambda)` bits on the keys first and stores the exact bit only for what passes. Both are built on the paper's own
@@ -23,6 +23,7 @@ use crate::xor::Table;
 mod cuckoo;
 mod functions;
 mod huffman;
+mod learned;
 mod lsm;
 mod maps;
 mod threshold;
@@ -33,7 +34,8 @@ pub(crate) struct Options {
     /// Which applications; without it figures 4, 6, 7 and table 2.
     #[arg(long, value_enum, value_delimiter = ',')]
     apps: Vec<App>,
-    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels.
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels; of learned
+    /// filters at most so many.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -84,6 +86,8 @@ enum App {
     Cuckoo,
     /// Levels of sorted runs, section 5.4: figures 11 and 12.
     Lsm,
+    /// Learned filters, section 5.5: figure 13.
+    Learned,
 }
 
 impl Options {
@@ -227,6 +231,7 @@ pub(crate) struct Report<'a> {
     #[serde(flatten)]
     cuckoo: cuckoo::Report,
     lsm: Vec<lsm::Row>,
+    learned: Vec<learned::Row>,
 }
 
 /// Computes and measures.
@@ -250,8 +255,10 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let functions = of(App::Functions, functions::run);
     let cuckoo = if options.has(App::Cuckoo) { cuckoo::run(options, &mut stream)? } else { Default::default() };
     let lsm = if options.has(App::Lsm) { lsm::run(options, &mut stream)? } else { Default::default() };
+    let learned = if options.has(App::Learned) { learned::run(options)? } else { Default::default() };
     let machine = Machine::read();
-    let report = Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo, lsm };
+    let report =
+        Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo, lsm, learned };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
         return Err("no structure has such a name".into());
@@ -277,6 +284,7 @@ impl table::Report for Report<'_> {
             && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
             && self.cuckoo.is_clean()
             && self.lsm.iter().all(lsm::Row::is_clean)
+            && self.learned.iter().all(learned::Row::is_clean)
     }
 
     fn tables(&self) -> Vec<Printed> {
@@ -297,6 +305,7 @@ impl table::Report for Report<'_> {
         tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));
         tables.extend(self.cuckoo.tables(self.options));
         tables.extend((!self.lsm.is_empty()).then(|| lsm::table(&self.lsm, self.options)));
+        tables.extend((!self.learned.is_empty()).then(|| learned::table(&self.learned)));
         tables
     }
 }
@@ -531,6 +540,15 @@ mod tests {
         let report = run(&options).unwrap();
         assert!(report.is_clean());
         assert_eq!((report.lsm.len(), report.tables().len()), (12, 1));
+    }
+
+    /// By the lists of the repository, or real data where there is some.
+    #[test]
+    fn learned_filters_reject_no_member() {
+        let options = small(6000, &[App::Learned]);
+        let report = run(&options).unwrap();
+        assert_eq!((report.learned.len(), report.tables().len()), (44, 1));
+        assert!(report.is_clean());
     }
 
     #[test]

@@ -6,12 +6,14 @@ mod build_args;
 pub(crate) mod changing;
 pub(crate) mod inspect;
 mod key_batch;
+mod learn;
 pub(crate) mod map;
 mod output;
 pub(crate) mod pages;
 pub(crate) mod patch;
 pub(crate) mod plan;
 mod prompt;
+mod queried;
 pub(crate) mod query;
 pub(crate) mod sets;
 pub(crate) mod verify;
@@ -131,8 +133,8 @@ fn explain(path: &Path, error: QueryError, what: &str) -> Error {
 }
 
 /// A partitioned filter is queried by partition, any other without: the answer would be a guess.
-fn check_partitions(path: &Path, filter: &Filter, partitioned: bool, options: &str) -> Result<()> {
-    match (filter.is_partitioned(), partitioned) {
+fn check_partitions(path: &Path, is_partitioned: bool, partitioned: bool, options: &str) -> Result<()> {
+    match (is_partitioned, partitioned) {
         (true, false) => bail!("{}: the filter is partitioned; expected {options}", shown(path)),
         (false, true) => bail!("{}: the filter is not partitioned; expected keys without {options}", shown(path)),
         _ => Ok(()),

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use tamis::learned::Learned;
 use tamis::{Error, Filter, FormatError, Map, Patch, Sequence, Sets};
 
 /// Whether payloads are compared with their checksum before they are queried.
@@ -75,6 +76,7 @@ mapped! {
     sequence: Sequence;
     sets: Sets;
     patch: Patch;
+    learned: Learned;
 }
 
 /// A tamis file of any form.
@@ -84,6 +86,7 @@ pub(crate) enum Any {
     Sequence(Sequence),
     Sets(Sets),
     Patch(Patch),
+    Learned(Learned),
     /// The bytes of a snapshot, of which the library shows little without its keys.
     Adaptive(Vec<u8>),
 }
@@ -96,6 +99,7 @@ impl Any {
             Any::Sequence(sequence) => sequence.as_bytes(),
             Any::Sets(sets) => sets.as_bytes(),
             Any::Patch(patch) => patch.as_bytes(),
+            Any::Learned(filter) => filter.as_bytes(),
             Any::Adaptive(bytes) => bytes,
         }
     }
@@ -108,6 +112,7 @@ impl Any {
             Any::Sequence(_) => "sequence",
             Any::Sets(_) => "sets",
             Any::Patch(_) => "patch",
+            Any::Learned(_) => "learned",
             Any::Adaptive(_) => "adaptive",
         }
     }
@@ -121,6 +126,7 @@ pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
             "sequence" => sequence(path, how).map(Any::Sequence),
             "set index" => sets(path, how).map(Any::Sets),
             "patch" => patch(path, how).map(Any::Patch),
+            "learned filter" => learned(path, how).map(Any::Learned),
             "adaptive filter" if path.as_os_str() == "-" => Ok(Any::Adaptive(stdin()?.to_vec())),
             "adaptive filter" => Ok(Any::Adaptive(std::fs::read(path)?)),
             _ => Err(FormatError::Form { found, expected }.into()),

@@ -55,13 +55,14 @@ pub(crate) const BLOCK: u64 = 1 << 16;
 /// The longest note of a caller.
 pub(crate) const MAX_METADATA: usize = 1 << 16;
 
-/// Sections of a directory. Reserved: 4, the program that wrote the file; 7, a scorer; 8, a log of changes.
+/// Sections of a directory. Reserved: 4, the program that wrote the file; 8, a log of changes.
 mod section {
     pub(super) const HEAD: u64 = 1;
     pub(super) const SUMS: u64 = 2;
     pub(super) const CONTENTS: u64 = 3;
     pub(super) const PREPARATION: u64 = 5;
     pub(super) const METADATA: u64 = 6;
+    pub(super) const SCORER: u64 = 7;
     pub(super) const KEPT: u64 = 10;
 }
 
@@ -140,6 +141,8 @@ pub(crate) enum Form {
     Adaptive = 5,
     /// Keys whose answer another file has wrong; or a file and its patches.
     Patch = 6,
+    /// A scorer, and a filter for each class of scores.
+    Learned = 10,
 }
 
 impl Form {
@@ -152,6 +155,7 @@ impl Form {
             4 => Ok(Form::Sets),
             5 => Ok(Form::Adaptive),
             6 => Ok(Form::Patch),
+            10 => Ok(Form::Learned),
             _ => Err(FormatError::unsupported("form", byte)),
         }
     }
@@ -165,6 +169,7 @@ impl Form {
             Form::Sets => "set index",
             Form::Adaptive => "adaptive filter",
             Form::Patch => "patch",
+            Form::Learned => "learned filter",
         }
     }
 }
@@ -265,7 +270,7 @@ impl Header {
             return Err(FormatError::invalid(format!("header: hash is 3 for {key_type} keys, expected digests")));
         }
         FormatError::check(shard_bits as u32 <= MAX_SHARD_BITS, || format!("header: 2^{shard_bits} shards"))?;
-        if matches!(form, Form::Partitioned | Form::Sets | Form::Adaptive) && shard_bits != 0 {
+        if matches!(form, Form::Partitioned | Form::Sets | Form::Adaptive | Form::Learned) && shard_bits != 0 {
             let what = if form == Form::Partitioned { "partitioned file" } else { form.name() };
             return Err(FormatError::invalid(format!("header: shards of a {what}, expected none")));
         }
@@ -283,6 +288,7 @@ pub(crate) struct Tail<'a> {
     contents: &'a [u8],
     sums: Option<&'a [u8]>,
     pub(crate) metadata: &'a [u8],
+    scorer: Option<&'a [u8]>,
     kept: Option<Kept>,
     /// Whether there are sections that this reader does not know and may skip; the last units may be theirs.
     pub(crate) skips: bool,
@@ -326,6 +332,7 @@ impl<'a> Tail<'a> {
             contents: &[],
             sums: None,
             metadata: &[],
+            scorer: None,
             kept: None,
             skips: false,
             flags,
@@ -353,6 +360,7 @@ impl<'a> Tail<'a> {
                 section::SUMS => self.sums = Some(section),
                 section::CONTENTS => (self.contents, missing) = (section, missing - 1),
                 section::METADATA => self.metadata = section,
+                section::SCORER => self.scorer = Some(section),
                 section::KEPT => self.kept = Some(Kept::decode(section)?),
                 section::PREPARATION => {
                     let how = Reader::new(section, "preparation of keys").varint()?;
@@ -367,7 +375,13 @@ impl<'a> Tail<'a> {
 
     /// The head, for a caller who knows this secret.
     pub(crate) fn header(&self, secret: Option<[u64; 2]>) -> Result<Header, FormatError> {
-        Header::decode(self.head, self.flags, secret)
+        let header = Header::decode(self.head, self.flags, secret)?;
+        match (self.scorer, header.form == Form::Learned) {
+            // No other form chooses between filters.
+            (Some(_), false) => Err(FormatError::unsupported("section", section::SCORER)),
+            (None, true) => Err(FormatError::invalid("directory: no scorer in a learned filter")),
+            (Some(_), true) | (None, false) => Ok(header),
+        }
     }
 
     /// The contents, as their form reads them.
@@ -585,6 +599,11 @@ pub(crate) fn identity(bytes: &[u8]) -> [u8; 16] {
 /// The caller's note in a file that was opened.
 pub(crate) fn metadata(bytes: &[u8]) -> &[u8] {
     tail(bytes).map_or(&[], |tail| tail.metadata)
+}
+
+/// The section of the scorer in a learned filter; empty elsewhere.
+pub(crate) fn scorer<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<Reader<'a>, FormatError> {
+    Ok(Reader::budgeted(tail(bytes)?.scorer.unwrap_or_default(), "scorer", budget))
 }
 
 /// What a file that was opened keeps for changes.

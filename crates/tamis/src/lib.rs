@@ -111,7 +111,7 @@
 //! | `spill` | temporary files for builds past the memory limit |
 //! | `secret` | secrets from the operating system ([`Hasher::random_secret`]) |
 //! | `mmap` | files as memory maps ([`Filter::mmap`]) |
-//! | `maps`, `sets`, `adaptive`, `table`, `lsm` | the modules of these names |
+//! | `maps`, `sets`, `adaptive`, `table`, `lsm`, `learned` | the modules of these names |
 //! | `serde` | `Serialize` and `Deserialize` of [`Filter`], [`Map`], [`Sequence`] and [`Sets`] |
 //! | `papers` | what only figures of papers need |
 //!
@@ -134,6 +134,7 @@
         feature = "adaptive",
         feature = "table",
         feature = "lsm",
+        feature = "learned",
         feature = "papers",
         feature = "internals"
     )),
@@ -154,6 +155,8 @@ mod format;
 #[cfg(feature = "build")]
 mod gather;
 mod hash;
+#[cfg(feature = "learned")]
+pub mod learned;
 mod leaves;
 #[cfg(feature = "lsm")]
 pub mod lsm;

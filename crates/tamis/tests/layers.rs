@@ -21,7 +21,7 @@ const LAYERS: [&str; 16] = [
     "plan",
     "filter",
     "dynamic",
-    "maps table lsm",
+    "maps table lsm learned",
     "sets adaptive",
     "serde",
 ];

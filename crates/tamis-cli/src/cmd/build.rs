@@ -8,8 +8,9 @@ use serde_json::json;
 use tamis::{Filter, OnConflict, Report, Stats};
 
 use super::any_builder::AnyBuilder;
-use super::build_args::{BuildArgs, Inputs};
+use super::build_args::{BuildArgs, Inputs, rate};
 use super::changing;
+use super::learn;
 use super::output::Output;
 use super::{
     approx, bits_per_key, blank, count, fpr_line, grouped, groups, is_estimate, layer_lines, layers, overhead,
@@ -44,6 +45,13 @@ pub(crate) struct Args {
     /// do not read
     #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "metadata", "shard_bytes"])]
     changing: bool,
+    /// Train a model of the keys, and build a filter for each class of its scores. Needs --exclude. All keys are held in
+    /// memory. The plain filter is built where it is smaller
+    #[arg(long, requires = "exclude", conflicts_with_all = ["bits_per_key", "workload", "partition_column", "changing", "capacity", "integers"])]
+    learn: bool,
+    /// Share of the excluded keys that the model may match without a filter; without it none matches
+    #[arg(long, value_name = "P", requires = "learn", value_parser = rate, allow_negative_numbers = true)]
+    learn_accept: Option<f64>,
     /// Filter file, replaced only when the new one is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -65,6 +73,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         let outcome = changing::save(&output, &filter, words, args.report, &counts)?;
         created.into_iter().for_each(Created::keep);
         return Ok(outcome);
+    }
+    if args.learn {
+        return learn::build(
+            &args.build,
+            &sources,
+            &output,
+            secret.as_ref(),
+            &interrupt,
+            args.learn_accept,
+            args.report,
+        );
     }
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;

@@ -83,7 +83,7 @@ pub(crate) struct BuildArgs {
     pub(super) input: InputArgs,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1e-2 or 1%")
 }
 
@@ -199,6 +199,27 @@ impl BuildArgs {
             (inputs.excluded, inputs.places[1]) = (Some(counts), places);
         }
         Ok((keys, inputs))
+    }
+
+    /// Reads everything into memory, for a model.
+    pub(super) fn keys_in_memory(
+        &self,
+        sources: &Sources,
+        secret: Option<&SecretFile>,
+        interrupt: &Interrupt,
+    ) -> Result<(tamis::Options<'static>, [Vec<Vec<u8>>; 2], Inputs)> {
+        let build = build_options(self, secret, interrupt)?;
+        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        let (mut members, mut excluded) = (vec![], vec![]);
+        let push = |keys: &mut Vec<Vec<u8>>, key: KeyRef<'_>| match key {
+            KeyRef::Bytes(bytes) => Ok(keys.push(bytes.to_vec())),
+            KeyRef::Integer(_) => Err(anyhow!("--learn: the keys are integers, which have no letters; expected text")),
+        };
+        let (read, places) = self::read("reading", &sources.keys, &options, |key, _| push(&mut members, key))?;
+        let (counts, of_excluded) =
+            self::read("excluding", &sources.excluded, &options, |key, _| push(&mut excluded, key))?;
+        let inputs = Inputs { keys: read, excluded: Some(counts), expected: None, places: [places, of_excluded] };
+        Ok((build, [members, excluded], inputs))
     }
 
     /// Reads everything into a filter that changes.
@@ -334,7 +355,12 @@ pub(super) struct Inputs {
     places: [Places; 2],
 }
 
-fn new_builder(args: &BuildArgs, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<AnyBuilder> {
+/// The options of a build, as the library has them.
+fn build_options(
+    args: &BuildArgs,
+    secret: Option<&SecretFile>,
+    interrupt: &Interrupt,
+) -> Result<tamis::Options<'static>> {
     let build = args.shared.common(secret, interrupt)?.kind(args.kind).effort(args.effort);
     let build = build.layout(args.layout).on_conflict(args.on_conflict);
     let build = match args.capacity {
@@ -350,7 +376,11 @@ fn new_builder(args: &BuildArgs, secret: Option<&SecretFile>, interrupt: &Interr
     let build = args.excluded_fpr.into_iter().fold(build, |build, p| build.excluded_fpr(p));
     let build = args.bits_per_key.into_iter().fold(build, |build, bits| build.bits_per_key(bits));
     let build = args.shard_bytes.into_iter().fold(build, |build, bytes| build.shard_bytes(bytes));
-    let build = args.unlisted_share.into_iter().fold(build, |build, share| build.unlisted_share(share));
+    Ok(args.unlisted_share.into_iter().fold(build, |build, share| build.unlisted_share(share)))
+}
+
+fn new_builder(args: &BuildArgs, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<AnyBuilder> {
+    let build = build_options(args, secret, interrupt)?;
     Ok(match args.input.is_partitioned() {
         true => AnyBuilder::Partitioned(Box::new(build.partitioned())),
         false => AnyBuilder::Collecting(Box::new(build.start())),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tamis::{FileInfo, Filter};
 
 use super::{
-    approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers, map,
-    open_file, overhead, partition_lines, partitions, patch, print, put_hash, sets, shown, size_line,
+    approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers,
+    learn, map, open_file, overhead, partition_lines, partitions, patch, print, put_hash, sets, shown, size_line,
 };
 use crate::Outcome;
 use crate::input;
@@ -16,7 +16,7 @@ use crate::json;
 use crate::mapped::{self, Any, VerifyArgs};
 use crate::secret::SecretArgs;
 
-/// Show what is in a tamis file: a filter, a patch, a map, a sequence, a set index or an adaptive filter
+/// Show what is in a tamis file: a filter, a learned filter, a patch, a map, a sequence, a set index or an adaptive filter
 ///
 /// Prints keys, hash, size, layers and their sizes. A map is a tree: every node is a line, indented below the node above it.
 /// Of an adaptive filter only the size is shown.
@@ -51,6 +51,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Any::Sequence(sequence) => map::inspect::sequence(sequence),
         Any::Sets(index) => sets::inspect::report(index, args.names),
         Any::Patch(found) => (patch::patch_fields(found), patch::patch_lines(found)),
+        Any::Learned(filter) => (learn::fields(filter), learn::lines(filter)),
         Any::Adaptive(bytes) => (json!({ "bytes": bytes.len() }), size_line(bytes.len() as u64, 0, None)),
     };
     let info = FileInfo::of(any.bytes())?;

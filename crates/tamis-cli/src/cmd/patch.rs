@@ -87,10 +87,9 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Opens patches behind a filter; errors name the patch.
-pub(super) fn with_patches(filter: &Filter, paths: &[PathBuf], no_verify: bool) -> Result<Patched> {
+pub(super) fn with_patches(mut patched: Patched, paths: &[PathBuf], no_verify: bool) -> Result<Patched> {
     // The secret is the filter's.
     let how = How { no_verify, secret: None };
-    let mut patched = filter.with_patches([])?;
     for path in paths {
         let patch = open_file(path, "patch", |path| mapped::patch(path, how))?;
         patched = patched.with_patches([patch]).map_err(|error| match error {
@@ -118,8 +117,8 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     }
     let options = args.input.options(lists.iter().flatten())?;
     let filter = open(&args.filter, args.secret.how(false)?)?;
-    check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
-    let old = with_patches(&filter, &args.patch, false)?;
+    check_partitions(&args.filter, filter.is_partitioned(), args.input.is_partitioned(), "--partition-column NAME")?;
+    let old = with_patches(filter.with_patches([])?, &args.patch, false)?;
     let interrupt = Interrupt::install()?;
     let build = args.limits.common(&interrupt).on_conflict(args.on_conflict);
     let build = args.fpr.into_iter().fold(build, |build, p| build.fpr(p));
@@ -237,7 +236,7 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
     // OLD may be replaced: it is read to its end from where it was.
     let output = Output::new("-o", &args.output, [].iter(), "filter")?;
     let filter = open(&args.filter, args.secret.how(false)?)?;
-    let patched = with_patches(&filter, &args.patches, false)?;
+    let patched = with_patches(filter.with_patches([])?, &args.patches, false)?;
     let finish = |patched: &Patched| Ok((patched.finish()?, ()));
     let secret = args.secret.how(true)?.secret;
     let open = |path: &Path| mapped::filter(path, How::written(secret));

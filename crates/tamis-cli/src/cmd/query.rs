@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::json;
-use tamis::{Key, Patched, QueryError};
 
 use super::key_batch::KeyBatch;
-use super::patch::with_patches;
 use super::prompt::{Answer, answer_all};
-use super::{check_partitions, open, print, print_json, query_error, shown, to_stdout};
+use super::queried::Queried;
+use super::{check_partitions, print, print_json, query_error, shown, to_stdout};
 use crate::Outcome;
 use crate::args::{InputArgs, QueriedKeys};
 use crate::failure::{Kind, failure};
@@ -69,11 +68,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.filter)?;
     let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
-    let filter = open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
+    let filter = Queried::open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
     let partitioned = args.partition.is_some() || args.input.is_partitioned();
-    check_partitions(&args.filter, &filter, partitioned, "--partition NAME or --partition-column NAME")?;
-    let filter = with_patches(&filter, &args.patch, args.verify.no_verify)?;
-    if let Some(name) = args.partition.as_ref().filter(|name| filter.has_partition(name) == Ok(false)) {
+    check_partitions(
+        &args.filter,
+        filter.is_partitioned(),
+        partitioned,
+        "--partition NAME or --partition-column NAME",
+    )?;
+    let filter = filter.with_patches(&args.filter, &args.patch, args.verify.no_verify)?;
+    if let (Some(filter), Some(name)) = (filter.plain(), &args.partition)
+        && filter.has_partition(name) == Ok(false)
+    {
         let message = format!(
             "{}: no partition {name:?}; expected one of its {}",
             shown(&args.filter),
@@ -96,7 +102,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 /// Gathers keys, queries them together, and prints those that were selected.
 struct BatchQuery<'a> {
-    filter: &'a Patched,
+    filter: &'a Queried,
     args: &'a Args,
     sources: &'a [Source],
     out: Stdout,
@@ -138,7 +144,7 @@ impl Answer for BatchQuery<'_> {
 }
 
 impl<'a> BatchQuery<'a> {
-    fn new(filter: &'a Patched, args: &'a Args, sources: &'a [Source]) -> BatchQuery<'a> {
+    fn new(filter: &'a Queried, args: &'a Args, sources: &'a [Source]) -> BatchQuery<'a> {
         let (out, keys, rows) = (screen::stdout(), KeyBatch::default(), KeyBatch::default());
         let (runs, lines, answers) = (vec![], vec![], vec![]);
         BatchQuery { filter, args, sources, out, keys, runs, rows, lines, answers, answered: 0, matches: 0 }
@@ -156,12 +162,7 @@ impl<'a> BatchQuery<'a> {
         let keys = self.keys.bytes();
         self.answers.clear();
         self.answers.resize(self.keys.len(), false);
-        let queried = match keys.is_empty() {
-            // An empty filter has keys of either type.
-            _ if self.filter.is_empty() => Ok(()),
-            false => query_many(self.filter, &self.runs, &keys, &mut self.answers),
-            true => query_many(self.filter, &self.runs, &self.keys.numbers, &mut self.answers),
-        };
+        let queried = self.filter.contains_into(&self.runs, &keys, &self.keys.numbers, &mut self.answers);
         queried.map_err(|error| query_error(&self.args.filter, error))?;
         self.answered += self.answers.len() as u64;
         self.matches += self.answers.iter().filter(|&&matched| matched).count() as u64;
@@ -206,23 +207,4 @@ impl<'a> BatchQuery<'a> {
         }
         Ok(())
     }
-}
-
-/// Queries keys together: without partitions, or partition by partition.
-fn query_many<K: Key>(
-    filter: &Patched,
-    runs: &[(Vec<u8>, usize)],
-    mut keys: &[K],
-    mut answers: &mut [bool],
-) -> Result<(), QueryError> {
-    if runs.is_empty() {
-        return filter.contains_into(keys, answers);
-    }
-    for (name, count) in runs {
-        let (now, later) = keys.split_at(*count);
-        let (room, rest) = answers.split_at_mut(*count);
-        room.copy_from_slice(&filter.contains_many_in(name, now)?);
-        (keys, answers) = (later, rest);
-    }
-    Ok(())
 }

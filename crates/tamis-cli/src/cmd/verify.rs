@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tamis::{OnConflict, Patched};
+use tamis::OnConflict;
 
-use super::patch::with_patches;
-use super::{check_partitions, count, grouped, key_bytes, open, print, print_json, query_error, short};
+use super::queried::Queried;
+use super::{check_partitions, count, grouped, key_bytes, print, print_json, query_error, short};
 use crate::Outcome;
 use crate::args::{self, InputArgs};
 use crate::failure::{self, Conflict};
-use crate::input::{self, KeyRef, Options, Places, Source, total_bytes};
+use crate::input::{self, Options, Places, Source, total_bytes};
 use crate::json;
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
@@ -75,11 +75,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
     let options = args.input.options(lists.iter().flatten())?;
-    let filter = open(&args.filter, args.secret.how(false)?)?;
+    let filter = Queried::open(&args.filter, args.secret.how(false)?)?;
     if lists.iter().any(|list| !list.is_empty()) {
-        check_partitions(&args.filter, &filter, args.input.is_partitioned(), "--partition-column NAME")?;
+        check_partitions(
+            &args.filter,
+            filter.is_partitioned(),
+            args.input.is_partitioned(),
+            "--partition-column NAME",
+        )?;
     }
-    let filter = with_patches(&filter, &args.patch, false)?;
+    let filter = filter.with_patches(&args.filter, &args.patch, false)?;
     // A key of both lists is wrong in one of them. The list that gives way is read first, and its wrong keys are looked for in the
     // other; where none gives way, in both directions.
     let mut checker = Checker { args: &args, filter: &filter, options: &options, conflicts: vec![] };
@@ -140,7 +145,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 struct Checker<'a> {
     args: &'a Args,
-    filter: &'a Patched,
+    filter: &'a Queried,
     options: &'a Options,
     /// Keys of both lists.
     conflicts: Vec<Conflict>,
@@ -157,14 +162,7 @@ impl Checker<'_> {
         let (filter, mut both) = (self.filter, vec![]);
         let (counts, places) = input::for_each(sources, self.options, progress, &mut |key, partition, at| {
             let partition = partition.map(|partition| partition.text);
-            let answer = match (key, partition) {
-                // An empty filter has keys of either type.
-                _ if filter.is_empty() => Ok(false),
-                (KeyRef::Bytes(bytes), None) => filter.contains(bytes),
-                (KeyRef::Integer(number), None) => filter.contains(number),
-                (KeyRef::Bytes(bytes), Some(name)) => filter.contains_in(name, bytes),
-                (KeyRef::Integer(number), Some(name)) => filter.contains_in(name, number),
-            };
+            let answer = filter.contains(key, partition);
             let wrong = answer.map_err(|error| query_error(&self.args.filter, error))? != expected;
             if wrong || !before.keys.is_empty() {
                 let named = (key_bytes(key), partition.map(<[u8]>::to_vec));

@@ -57,6 +57,8 @@ enum BuildError {
     /// An exact filter, or one that may match a share of the excluded keys, without any excluded key: it would match every key.
     NothingExcluded =>
         "exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or fpr or bits_per_key as the goal";
+    /// A learned filter without members, or without excluded keys: a model tells the ones from the others.
+    NothingToLearn => "learn: members alone or excluded keys alone; expected both";
     /// Two goals where one is possible; both are names of methods.
     TwoGoals { first: &'static str, second: &'static str } => "{first}, {second}: two goals; expected one";
     /// An option that the other options leave without effect; `option` is the name of its method.

@@ -45,7 +45,7 @@ fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> R
     let (steps, partitions) = match header.form {
         Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
-        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive | Form::Patch) => {
+        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive | Form::Patch | Form::Learned) => {
             return Err(FormatError::Form { found: form.name(), expected: Form::Filter.name() });
         }
     };

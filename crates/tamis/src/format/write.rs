@@ -21,6 +21,7 @@ pub(crate) struct Writer<'a> {
     geometries: Vec<Vec<u8>>,
     kinds: Vec<[u8; 2]>,
     metadata: &'a [u8],
+    scorer: Vec<u8>,
     kept: Vec<u8>,
 }
 
@@ -42,12 +43,28 @@ impl<'a> Writer<'a> {
         let geometries = vec![vec![]; kinds.len()];
         let several = header.shard_bits > 0;
         let (at, sums) = (FRONT as u64, Vec::with_capacity(32));
-        Ok(Writer { out, header: header.clone(), at, sums, several, geometries, kinds, metadata: &[], kept: vec![] })
+        Ok(Writer {
+            out,
+            header: header.clone(),
+            at,
+            sums,
+            several,
+            geometries,
+            kinds,
+            metadata: &[],
+            scorer: vec![],
+            kept: vec![],
+        })
     }
 
     /// The same, with a caller's note.
     pub(crate) fn with_metadata(self, metadata: &'a [u8]) -> Writer<'a> {
         Writer { metadata, ..self }
+    }
+
+    /// The same, with the section of a scorer, whose bytes are the first payload.
+    pub(crate) fn with_scorer(self, scorer: Vec<u8>) -> Writer<'a> {
+        Writer { scorer, ..self }
     }
 
     /// Appends a shard: one part per step. Shards come in order.
@@ -131,11 +148,12 @@ impl<'a> Writer<'a> {
     /// The same with contents that were put together elsewhere.
     pub(crate) fn close(self, contents: Vec<u8>) -> std::io::Result<u64> {
         let head = self.header.encode();
-        let sections: [(u64, &[u8]); 5] = [
+        let sections: [(u64, &[u8]); 6] = [
             (section::HEAD, &head),
             (section::SUMS, &self.sums),
             (section::CONTENTS, &contents),
             (section::METADATA, self.metadata),
+            (section::SCORER, &self.scorer),
             (section::KEPT, &self.kept),
         ];
         let mut tail = Vec::with_capacity(head.len() + self.sums.len() + contents.len() + self.metadata.len() + 80);

@@ -231,6 +231,11 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         Kind::ALL.iter().find(|(_, known)| *known == self).map_or("custom", |(name, _)| name)
     }
+
+    /// Whether it makes use of excluded keys.
+    pub(crate) fn excludes(self) -> bool {
+        self.traits().negatives
+    }
 }
 
 impl std::fmt::Display for Kind {

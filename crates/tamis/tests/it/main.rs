@@ -8,6 +8,7 @@
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
 //!   partitions keys that carry labels                        patches   answers that change from day to day
 //!   expect    queries to expect, and what happens on them
+//!   learned   a model chooses the filter: promises, files, and what it saves
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
 //!   adaptive  filters that repair themselves, and the maps behind them
@@ -54,6 +55,7 @@ mod expect;
 mod golden;
 mod ladder;
 mod laws;
+mod learned;
 mod limits;
 mod mapped;
 mod maps;

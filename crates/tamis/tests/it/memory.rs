@@ -12,6 +12,7 @@ use tamis::adaptive::{
     AdaptiveBloom, AdaptiveChained, AdaptiveFilter, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
     LargeBroom, QuotientCascade,
 };
+use tamis::learned::{Grams, Learned};
 use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
 
@@ -110,6 +111,7 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
         Some(2) => ways!(Map::open),
         Some(3) => ways!(Sequence::open),
         Some(4) => ways!(Sets::open),
+        Some(10) => ways!(Learned::<Grams>::open),
         _ => ways!(
             Broom::restore,
             LargeBroom::restore,
@@ -127,7 +129,7 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
 pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut files = vec![];
-    for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive"] {
+    for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive", "golden-learned"] {
         for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             files.push((path.display().to_string(), std::fs::read(path).unwrap()));

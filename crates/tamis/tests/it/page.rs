@@ -143,7 +143,7 @@ fn every_unknown_number_of_the_frame_is_unsupported() {
     }
     for byte in 0..=255 {
         let number = u64::from(byte);
-        if byte > 6 {
+        if byte > 6 && byte != 10 {
             check(&|p| p.head[FORM] = byte, "form", number);
         }
         if byte > 4 {
@@ -223,7 +223,7 @@ impl Parts {
 /// Files of every form: what readers may skip changes nothing, what they must know does.
 #[test]
 fn every_form_can_grow() {
-    let mut forms = [0; 6];
+    let mut forms = [0; 11];
     for (name, file) in golden().into_iter().filter(|(_, file)| file.len() < 20_000) {
         let sound = Parts::of(&file).unwrap();
         let ways = open_all(&name, &file);
@@ -240,7 +240,7 @@ fn every_form_can_grow() {
         assert_eq!(Sequence::open(later.file()).unwrap_err(), unsupported, "{name}");
         assert_eq!(Sets::open(later.file()).unwrap_err(), unsupported, "{name}");
     }
-    assert!(forms.iter().all(|&files| files > 0), "{forms:?}");
+    assert!([0, 1, 2, 3, 4, 5, 10].iter().all(|&form| forms[form] > 0), "{forms:?}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn what_is_wrong_with_keys_and_files() {
             NothingExcluded,
             "exclude: no excluded key is left, so every key would match; expected at least one that is not a member, or fpr or bits_per_key as the goal",
         ),
+        (NothingToLearn, "learn: members alone or excluded keys alone; expected both"),
         (MixedKeyTypes, "keys: of two key types; expected one key type"),
         (
             MemoryLimit { bytes: 9 },

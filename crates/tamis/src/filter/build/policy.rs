@@ -165,6 +165,24 @@ impl<'a> Options<'a> {
         Options { common, ..self }
     }
 
+    /// The goal, and the kind.
+    #[cfg(feature = "learned")]
+    pub(crate) fn aim(&self) -> (Goal, Kind) {
+        (self.goals.resolve().0, self.kind)
+    }
+
+    /// The same hash and limits with this goal alone; without one, the rate for unlisted keys is the default's.
+    #[cfg(feature = "learned")]
+    pub(crate) fn with_goal(&self, goal: Goal) -> Self {
+        let options = Options { common: self.common.clone(), on_conflict: self.on_conflict, ..Options::default() };
+        match goal {
+            Goal::Fpr(p) => options.fpr(p),
+            Goal::BitsPerKey(bits) => options.bits_per_key(bits),
+            Goal::Exact => options.exact(),
+            Goal::ExcludedFpr(p) => options.excluded_fpr(p),
+        }
+    }
+
     /// The name of an option that was set and that only filters have.
     #[cfg(feature = "maps")]
     fn filter_option(&self) -> Option<&'static str> {

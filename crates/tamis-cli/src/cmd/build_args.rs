@@ -207,12 +207,15 @@ impl BuildArgs {
         sources: &Sources,
         secret: Option<&SecretFile>,
         interrupt: &Interrupt,
-    ) -> Result<(tamis::Options<'static>, [Vec<Vec<u8>>; 2], Inputs)> {
+    ) -> Result<(tamis::Options<'static>, [InMemory; 2], Inputs)> {
         let build = build_options(self, secret, interrupt)?;
         let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
         let (mut members, mut excluded) = (vec![], vec![]);
         let push = |keys: &mut Vec<Vec<u8>>, key: KeyRef<'_>| match key {
-            KeyRef::Bytes(bytes) => Ok(keys.push(bytes.to_vec())),
+            KeyRef::Bytes(bytes) => {
+                keys.push(bytes.to_vec());
+                Ok(())
+            }
             KeyRef::Integer(_) => Err(anyhow!("--learn: the keys are integers, which have no letters; expected text")),
         };
         let (read, places) = self::read("reading", &sources.keys, &options, |key, _| push(&mut members, key))?;
@@ -327,6 +330,9 @@ fn of_another_type(option: &str, error: Error) -> Error {
         _ => error,
     }
 }
+
+/// Keys as they were read.
+pub(super) type InMemory = Vec<Vec<u8>>;
 
 /// The inputs by what they are for.
 pub(super) struct Sources {

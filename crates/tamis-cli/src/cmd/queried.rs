@@ -12,6 +12,7 @@ use crate::input::KeyRef;
 use crate::mapped::{self, How};
 
 /// What is queried.
+#[allow(clippy::large_enum_variant, reason = "there is one of them")]
 pub(super) enum Queried {
     Plain(Patched),
     Learned(Learned),

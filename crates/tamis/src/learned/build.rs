@@ -257,7 +257,7 @@ impl<'a> LearnBuilder<'a> {
                 scored.push((score, member));
             }
         }
-        held_out.sort_unstable_by(|a, b| b.cmp(a));
+        held_out.sort_unstable_by_key(|&score| std::cmp::Reverse(score));
         let accept = self.accept.and_then(|rate| classes::accept(&held_out, rate));
         scored.retain(|(score, _)| accept.is_none_or(|accept| *score < accept));
         scored.sort_unstable();

@@ -78,6 +78,8 @@ pub(super) fn for_each_run(key: &[u8], bits: u32, mut visit: impl FnMut(usize)) 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     /// The runs of a key, as docs/format.md has them.

@@ -67,6 +67,8 @@ pub(super) fn train(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::learned::{Grams, Scorer};
 

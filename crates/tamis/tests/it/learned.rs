@@ -14,7 +14,11 @@ use super::repair::{FORM, KEY_TYPE, Parts};
 /// Names that look like members, most of them.
 fn members(n: u64) -> Vec<String> {
     let name = |i: u64| {
-        if mix(i) % 10 == 0 { plain_name(mix(i)) } else { format!("login-{}.{}verify.xyz", mix(i) % 99_991, i) }
+        if mix(i).is_multiple_of(10) {
+            plain_name(mix(i))
+        } else {
+            format!("login-{}.{}verify.xyz", mix(i) % 99_991, i)
+        }
     };
     (0..n).map(name).collect()
 }
@@ -25,7 +29,7 @@ fn excluded(n: u64) -> Vec<String> {
 }
 
 fn excluded_from(first: u64, n: u64) -> Vec<String> {
-    let name = |i: u64| if mix(!i) % 50 == 0 { format!("login-{i}.xyz") } else { plain_name(mix(!i)) };
+    let name = |i: u64| if mix(!i).is_multiple_of(50) { format!("login-{i}.xyz") } else { plain_name(mix(!i)) };
     (first..first + n).map(name).collect()
 }
 

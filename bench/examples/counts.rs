@@ -33,11 +33,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     } else if what.contains("golden-sets") {
-        let (index, mut ids) = (Sets::read(what)?, vec![]);
+        // Their keys are integers.
+        let (index, mut ids, keys) = (Sets::read(what)?, vec![], (0..QUERIES).collect::<Vec<_>>());
         for _ in 0..rounds {
             match one {
-                true => names.iter().try_for_each(|key| index.find_into(key, black_box(&mut ids)))?,
-                false => index.find_many(&names, |_, ids| _ = black_box(ids.len()))?,
+                true => keys.iter().try_for_each(|&key| index.find_into(key, black_box(&mut ids)))?,
+                false => index.find_many(&keys, |_, ids| _ = black_box(ids.len()))?,
             }
         }
     } else {

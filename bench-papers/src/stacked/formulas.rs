@@ -113,7 +113,8 @@ pub(super) fn table2_table(searches: &[Search]) -> Table {
         rows: searches.iter().map(cells).collect(),
         note: "EFPR by the formulas, processor time of one thread, without reading the negatives. Our searches never \
                stop further than a hundredth from the best, so a large epsilon changes little. Cuckoo filters: (log2(1/rate) \
-               + c) / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has."
+               + c) / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has. Its \
+               0.00184 is that of a c between 2.3 and 2.4."
             .into(),
     }
 }
@@ -311,8 +312,16 @@ mod tests {
             // The finest search of the paper found 0.00172; ours may be better, and is at most 2 % worse.
             assert!((0.00165..0.00176).contains(&fixed.efpr), "{}", fixed.efpr);
             assert!(varied.efpr <= fixed.efpr * 1.0001, "{}", varied.efpr);
-            let paper = sorted.paper.unwrap().0;
-            assert!(sorted.efpr < paper && paper < cuckoo.efpr, "{}, {paper}, {}", sorted.efpr, cuckoo.efpr);
+            // Cuckoo filters: neither size is the paper's. Its best rate is that of a size between them, as narrow as c = 2.3 to 2.4.
+            assert!((0.00113..0.00115).contains(&sorted.efpr) && (0.00294..0.00298).contains(&cuckoo.efpr));
         }
+        let shape = Shape::zipf(1.0, NEGATIVES, NEGATIVES / 2).unwrap();
+        let best = |c: f64| {
+            let size = Size { c, ..Size::CUCKOO };
+            stack::integer(size, KEYS, &shape, &Limits { epsilon: 1e-5, ..Limits::bits(10.0) }).unwrap().efpr
+        };
+        let paper = PRINTED[3].1[2].0;
+        let [below, above] = [2.3, 2.4].map(best);
+        assert!(below < paper && paper < above && above - below < 0.0004, "{below}, {paper}, {above}");
     }
 }

@@ -3,7 +3,7 @@
 //! The files are those of the folder that `TAMIS_DATA` names. Text is hashed to 64 bits, and a collision between keys
 //! and negatives, which would make an experiment impossible and not wrong, is looked for.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
@@ -66,11 +66,14 @@ pub(crate) fn urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
     Ok(sets(lines(&hosts), lines(&ranked)))
 }
 
-/// The same, and the domains in the order of their ranks.
-pub(crate) fn ranked_urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
+/// The same, with the domains in the order of their ranks, and the name of every number.
+pub(crate) fn ranked_urls(dir: &Path) -> Result<(Sets, HashMap<u64, Vec<u8>>), Box<dyn Error>> {
     let hosts = read(&dir.join("urls/phishing-hosts.txt.zst"))?;
     let ranked = read(&dir.join("urls/tranco-top1m.txt.zst"))?;
-    Ok(in_order(lines(&hosts), lines(&ranked)))
+    let hasher = Hasher::seeded(0);
+    let named = |line: &[u8]| (hasher.bytes(line).to_bits() as u64, line.to_vec());
+    let names = lines(&hosts).chain(lines(&ranked)).map(named).collect();
+    Ok((in_order(lines(&hosts), lines(&ranked)), names))
 }
 
 /// Hashes both sides and keeps the order of the negatives.

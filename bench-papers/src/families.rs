@@ -24,7 +24,7 @@ use self::built::{Answers, Family, Known, Made};
 use self::load::{Law, Workload};
 use crate::data;
 
-mod built;
+pub(crate) mod built;
 mod load;
 
 #[derive(Args, Serialize)]

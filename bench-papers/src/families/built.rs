@@ -10,7 +10,7 @@ use tamis_bench::stream::scramble;
 
 /// Who takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Family {
+pub(crate) enum Family {
     Ribbon,
     Learned,
     Sandwiched,
@@ -26,7 +26,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    pub(super) const ALL: [Family; 10] = [
+    pub(crate) const ALL: [Family; 10] = [
         Family::Ribbon,
         Family::Learned,
         Family::Sandwiched,
@@ -39,7 +39,7 @@ impl Family {
         Family::Broom,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Family::Ribbon => "ribbon",
             Family::Learned => "learned Bloom",
@@ -55,37 +55,37 @@ impl Family {
     }
 
     /// Whether it is given neither a model nor false positives.
-    pub(super) fn is_static(self) -> bool {
+    pub(crate) fn is_static(self) -> bool {
         matches!(self, Family::Ribbon | Family::StackedBloom | Family::Stacked)
     }
 
     /// Whether it is another filter on every workload, though the log is the same.
-    pub(super) fn depends_on_queries(self) -> bool {
+    pub(crate) fn depends_on_queries(self) -> bool {
         matches!(self, Family::Planner | Family::AdaptiveStacked | Family::Broom)
     }
 }
 
 /// What filters are built from.
-pub(super) struct Known<'a> {
-    pub(super) members: &'a [&'a [u8]],
+pub(crate) struct Known<'a> {
+    pub(crate) members: &'a [&'a [u8]],
     /// Negatives of the log, and how often each came.
-    pub(super) log: &'a [(&'a [u8], f64)],
+    pub(crate) log: &'a [(&'a [u8], f64)],
     /// Bytes that a filter may take.
-    pub(super) bytes: u64,
-    pub(super) seed: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seed: u64,
 }
 
 /// A filter, and what it took.
-pub(super) struct Made {
-    pub(super) filter: Answers,
+pub(crate) struct Made {
+    pub(crate) filter: Answers,
     /// Of the model in it.
-    pub(super) model: u64,
+    pub(crate) model: u64,
     /// Processor time of one build of it, training and all; not of the search for the rate that fits.
-    pub(super) build: Duration,
+    pub(crate) build: Duration,
 }
 
 /// Something to query.
-pub(super) enum Answers {
+pub(crate) enum Answers {
     Static(Filter),
     Learned(Learned),
     Broom(Box<(Broom, Memory)>),
@@ -94,7 +94,7 @@ pub(super) enum Answers {
 
 impl Answers {
     /// Bytes: of the file, or in memory where there is none.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         match self {
             Answers::Static(filter) => filter.as_bytes().len() as u64,
             Answers::Learned(filter) => filter.as_bytes().len() as u64,
@@ -103,7 +103,7 @@ impl Answers {
         }
     }
 
-    pub(super) fn contains(&self, key: &[u8]) -> bool {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
         match self {
             Answers::Static(filter) => filter.contains(key) == Ok(true),
             Answers::Learned(filter) => filter.contains(key),
@@ -113,7 +113,7 @@ impl Answers {
     }
 
     /// Whether it matches a key that is no member. Adaptive filters are told that it is none.
-    pub(super) fn query(&mut self, key: &[u8], members: &mut Vec<&[u8]>) -> Result<bool, String> {
+    pub(crate) fn query(&mut self, key: &[u8], members: &mut Vec<&[u8]>) -> Result<bool, String> {
         match self {
             Answers::Static(_) | Answers::Learned(_) => Ok(self.contains(key)),
             Answers::Broom(broom) => {
@@ -172,7 +172,7 @@ impl<'a> Known<'a> {
     /// Builds a filter of the family; none where the bytes are too few for one.
     ///
     /// `unlisted` is told to the planner alone, `queries` to the adaptive stack.
-    pub(super) fn build(&self, family: Family, unlisted: Option<f64>, queries: usize) -> Result<Option<Made>, String> {
+    pub(crate) fn build(&self, family: Family, unlisted: Option<f64>, queries: usize) -> Result<Option<Made>, String> {
         let static_filter = |kind: Kind, unlisted: Option<f64>| {
             let options = self.options().kind(kind).bits_per_key(self.bits());
             let build = options.build(self.members.iter().copied());

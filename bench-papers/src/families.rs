@@ -30,7 +30,7 @@ mod load;
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
     /// Members at most.
-    #[arg(long, default_value_t = 50_000)]
+    #[arg(long, default_value_t = 20_000)]
     n: usize,
     /// Negatives for every member at most.
     #[arg(long, default_value_t = 5)]
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1.0)]
     log: f64,
     /// Queries of a workload.
-    #[arg(long, default_value_t = 500_000)]
+    #[arg(long, default_value_t = 200_000)]
     queries: usize,
     /// Seeds: of hashes, secrets, logs and queries.
     #[arg(long, default_value_t = 10)]
@@ -103,6 +103,9 @@ struct Sample {
     build: f64,
 }
 
+/// None where the bytes are too few for a filter of the family.
+type Outcome = Result<Option<Sample>, String>;
+
 /// One seed: names, logs and queries.
 struct Round<'a> {
     options: &'a Options,
@@ -143,7 +146,7 @@ impl Round<'_> {
     }
 
     /// All families of one budget, on all workloads whose log is this one.
-    fn run(&self, bits: f64, exponent: f64, mut found: impl FnMut(Workload, Family, Result<Sample, String>)) {
+    fn run(&self, bits: f64, exponent: f64, mut found: impl FnMut(Workload, Family, Outcome)) {
         let law = Law::new(exponent, self.negatives.len());
         let queries = (self.options.log * self.negatives.len() as f64) as usize;
         let counts = law.log(queries, &mut Stream::new(self.seed));
@@ -165,11 +168,11 @@ impl Round<'_> {
             for &workload in &workloads {
                 eprint!("\r\x1b[Kseed {}, {bits} bits, {}: {}", self.seed, workload.name(), family.name());
                 let unlisted = workload.unlisted_share(missed);
-                let mut one = || -> Result<Sample, String> {
+                let mut one = || -> Outcome {
                     if shared.is_none() || family.depends_on_queries() {
                         shared = budget.build(family, unlisted, self.options.queries)?;
                     }
-                    let made = shared.as_mut().ok_or("no filter is so small")?;
+                    let Some(made) = shared.as_mut() else { return Ok(None) };
                     let (rate, query) = self.measure(&mut made.filter, workload, &law)?;
                     let lost = self.lost(&made.filter);
                     if lost > 0 {
@@ -186,7 +189,7 @@ impl Round<'_> {
                         }
                     };
                     let (model, build) = (made.model as f64, made.build.as_secs_f64());
-                    Ok(Sample { bytes: bytes as f64, model, rate, ribbon, query, build })
+                    Ok(Some(Sample { bytes: bytes as f64, model, rate, ribbon, query, build }))
                 };
                 found(workload, family, one());
             }
@@ -212,7 +215,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         return Err("--log must be from 0 to 100, --bits from 2 to 64".into());
     }
     let data::Names { source, members, negatives } = data::host_names(options.n, options.negatives_per_key)?;
-    let mut all: Vec<(f64, Workload, Family, Result<Sample, String>)> = vec![];
+    let mut all: Vec<(f64, Workload, Family, Outcome)> = vec![];
     for seed in 1..=options.seeds {
         let forged = load::forged(&members, options.queries, &mut Stream::new(!seed));
         let members = members.iter().map(|name| &name[..]).collect();
@@ -237,11 +240,11 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl Row {
-    fn of<'a>(family: Family, all: impl Iterator<Item = &'a Result<Sample, String>>) -> Row {
+    fn of<'a>(family: Family, all: impl Iterator<Item = &'a Outcome>) -> Row {
         let (mut samples, mut wrong) = (vec![], vec![]);
         for sample in all {
             match sample {
-                Ok(sample) => samples.push(sample),
+                Ok(sample) => samples.extend(sample),
                 Err(e) => wrong.push(e.clone()),
             }
         }
@@ -258,7 +261,7 @@ impl Row {
             bytes: mean(|sample| sample.bytes),
             model: mean(|sample| sample.model),
             rate,
-            spread: variance.sqrt(),
+            spread: if samples.is_empty() { f64::NAN } else { variance.sqrt() },
             ribbon: mean(|sample| sample.ribbon),
             query: median(|sample| sample.query),
             build: median(|sample| sample.build),
@@ -355,7 +358,8 @@ impl table::Report for Report<'_> {
         if let Some(last) = tables.last_mut() {
             last.note += " Fpr: share of the negative queries that match, mean and standard deviation over the seeds. Ribbon: a plain one of \
                           as many bytes as the row, on the same queries. Model: bits per key of it, in the bits before. Query: of adaptive \
-                          filters with what they change. Build: with training; processor time of one thread.";
+                          filters with what they change. Build: with training; processor time of one thread. No numbers: no \
+                          filter of the family is so small.";
         }
         tables
     }

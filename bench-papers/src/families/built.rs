@@ -135,8 +135,8 @@ impl Answers {
     }
 }
 
-/// Rates of learned filters and of brooms: 2^(-step / 8).
-const STEPS: i32 = 8;
+/// Rates of learned filters and of brooms: 2^(-step / 4).
+const STEPS: i32 = 4;
 const LAST: i32 = 20 * STEPS;
 
 fn rate(step: i32) -> f64 {
@@ -194,7 +194,6 @@ impl<'a> Known<'a> {
                 &[
                     |it, p| it.accept(p / 2.0).classes(1).sandwich(0.5),
                     |it, p| it.accept(p / 2.0).classes(1).sandwich(0.25),
-                    |it, p| it.accept(p / 2.0).classes(1).sandwich(0.1),
                 ],
             ),
             Family::Accepting => self.learned(&|| self.options(), &[|it, p| it.accept(p / 2.0)]),

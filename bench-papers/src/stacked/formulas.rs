@@ -121,6 +121,8 @@ pub(super) fn table2_table(searches: &[Search]) -> Table {
 /// A point of figure 2: known negatives per key, and a number for every rate or every psi.
 #[derive(Serialize)]
 pub(super) struct Line {
+    /// Of figures 2a and 2b, or of 2c.
+    figure: &'static str,
     known_per_key: f64,
     values: Vec<Option<f64>>,
 }
@@ -195,7 +197,8 @@ fn least_psi(alpha: f64, known_per_key: f64) -> Option<f64> {
 pub(super) fn figure2() -> Figure2 {
     let rates = vec![0.05, 0.03, 0.01, 0.003, 0.001, 0.0001];
     let psis = vec![0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
-    let line = |known_per_key: f64, of: &dyn Fn(f64) -> Option<f64>, at: &[f64]| Line {
+    let line = |figure, known_per_key: f64, of: &dyn Fn(f64) -> Option<f64>, at: &[f64]| Line {
+        figure,
         known_per_key,
         values: at.iter().map(|&x| of(x)).collect(),
     };
@@ -203,8 +206,8 @@ pub(super) fn figure2() -> Figure2 {
     let saving = [0.1, 0.5, 1.0, 5.0, 10.0, 50.0];
     let saved = |nu: f64| move |psi| Some(saved(Size::BLOOM, 0.01, nu, psi));
     Figure2 {
-        least_psi: least.iter().map(|&nu| line(nu, &|alpha| least_psi(alpha, nu), &rates)).collect(),
-        saved: saving.iter().map(|&nu| line(nu, &saved(nu), &psis)).collect(),
+        least_psi: least.iter().map(|&nu| line("2ab", nu, &|alpha| least_psi(alpha, nu), &rates)).collect(),
+        saved: saving.iter().map(|&nu| line("2c", nu, &saved(nu), &psis)).collect(),
         rates,
         psis,
     }

@@ -11,6 +11,8 @@ use super::{BITS, ETA, ETAS, Options};
 /// Three filters of the same budget on one load.
 #[derive(Serialize)]
 pub(super) struct Three {
+    /// The figure that it belongs to; none of the paper's where it is empty.
+    figure: &'static str,
     /// What is varied: an exponent, negatives per key, or the share of negatives that is told.
     at: f64,
     /// How many negatives, as a share, are told.
@@ -47,17 +49,17 @@ pub(super) struct Figure5 {
     construction: Vec<Built>,
 }
 
-fn three(load: &Load, at: f64) -> Result<Three, String> {
+fn three(figure: &'static str, load: &Load, at: f64) -> Result<Three, String> {
     let mut rows = Vec::new();
     for wanted in [PLAIN, STACKED, PLANNER] {
         rows.push(build(load, wanted, BITS)?.row);
     }
-    Ok(Three { at, told: load.given as f64 / load.total as f64, rows, shift: None })
+    Ok(Three { figure, at, told: load.given as f64 / load.total as f64, rows, shift: None })
 }
 
 /// Figure 5a. Of the queries on values that a filter knows, some share goes to values it does not know instead.
 fn shifted(load: &Load, eta: f64) -> Result<Three, String> {
-    let three = three(load, eta)?;
+    let three = three("5a", load, eta)?;
     let after = |row: &Row, gone: f64| {
         let psi = load.mass(row.known) * (1.0 - gone);
         psi * row.known_rate + (1.0 - psi) * row.unknown_rate
@@ -84,12 +86,12 @@ pub(super) fn figure5(options: &Options) -> Result<Figure5, String> {
         figure.shifts.push(shifted(&random(eta), eta)?);
     }
     for told in [0.15, 0.45, 0.75, 1.05, 1.35] {
-        figure.misspecified.push(three(&random(ETA).told_exponent(told), told)?);
+        figure.misspecified.push(three("5b", &random(ETA).told_exponent(told), told)?);
     }
     for per_key in [1, 2, 5, 10, 15, 20, 25, 50] {
         for told in [1, 2] {
             let load = Load::random(n, n * per_key, n * per_key / told, 0.0, seed);
-            figure.uniform.push(three(&load, per_key as f64)?);
+            figure.uniform.push(three("5c", &load, per_key as f64)?);
         }
     }
     for per_key in [1, 5, 10, 25, 50] {
@@ -108,7 +110,7 @@ pub(super) fn shares(options: &Options) -> Result<Vec<Three>, String> {
     let total = options.negatives();
     let share = |tenths: usize| {
         let load = Load::random(options.n, total, total / 10 * tenths, ETA, options.seed);
-        three(&load, tenths as f64 / 10.0)
+        three("", &load, tenths as f64 / 10.0)
     };
     [1, 2, 3, 4, 5, 6, 8].into_iter().map(share).collect()
 }

@@ -26,8 +26,9 @@ pub(super) struct Three {
 #[derive(Serialize)]
 struct Shift {
     told_mass: f64,
-    /// Share replaced, then the rate of every filter.
-    steps: Vec<(f64, Vec<f64>)>,
+    /// Shares replaced, and for each filter its rate at each of them.
+    steps: Vec<f64>,
+    rates: Vec<Vec<f64>>,
     /// The share replaced at which a filter is no better than the Bloom filter; none if it is better to the end.
     even: Vec<Option<f64>>,
 }
@@ -64,15 +65,15 @@ fn shifted(load: &Load, eta: f64) -> Result<Three, String> {
         let psi = load.mass(row.known) * (1.0 - gone);
         psi * row.known_rate + (1.0 - psi) * row.unknown_rate
     };
-    let steps = (0..=10).map(|i| f64::from(i) / 10.0);
-    let steps = steps.map(|gone| (gone, three.rows.iter().map(|row| after(row, gone)).collect())).collect();
+    let steps: Vec<f64> = (0..=10).map(|i| f64::from(i) / 10.0).collect();
+    let rates = three.rows.iter().map(|row| steps.iter().map(|&gone| after(row, gone)).collect()).collect();
     let plain = three.rows[0].unknown_rate;
     // Rates are linear in what is gone.
     let even = three.rows.iter().map(|row| {
         let (start, end) = (after(row, 0.0), after(row, 1.0));
         (end > plain && start < plain).then(|| (plain - start) / (end - start))
     });
-    let shift = Shift { told_mass: load.mass(load.given), steps, even: even.collect() };
+    let shift = Shift { told_mass: load.mass(load.given), even: even.collect(), steps, rates };
     Ok(Three { shift: Some(shift), ..three })
 }
 
@@ -180,10 +181,9 @@ fn shift_table(shifts: &[Three]) -> Table {
     let steps = all().next().map_or(0, |shift| shift.steps.len());
     let mut rows: Vec<Vec<String>> = (0..steps)
         .map(|i| {
-            let mut cells = vec![all().next().map_or(String::new(), |shift| percent(shift.steps[i].0))];
+            let mut cells = vec![all().next().map_or(String::new(), |shift| percent(shift.steps[i]))];
             for shift in all() {
-                let rates = &shift.steps[i].1;
-                cells.extend([1, 2].map(|j| format!("{:.3}", rates[j] / rates[0])));
+                cells.extend([1, 2].map(|j| format!("{:.3}", shift.rates[j][i] / shift.rates[0][i])));
             }
             cells
         })

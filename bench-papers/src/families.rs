@@ -400,8 +400,8 @@ mod tests {
         for group in &report.groups {
             assert_eq!(group.rows.len(), Family::ALL.len());
             let ribbon = &group.rows[0];
-            // The row and the ribbon next to it: as many bytes, or a few less, by the same plan.
-            assert!(ribbon.name == "ribbon" && (ribbon.rate / ribbon.ribbon - 1.0).abs() < 0.1, "{printed}");
+            // The ribbon next to the ribbon has as many bytes, or a few less: of the names that match a few more.
+            assert!(ribbon.name == "ribbon" && (0.5..2.0).contains(&(ribbon.rate / ribbon.ribbon)), "{printed}");
         }
         for workload in [Workload::Static, Workload::Skewed] {
             let group = report.groups.iter().find(|group| group.workload == workload).unwrap();
@@ -411,7 +411,7 @@ mod tests {
         for family in [Family::Ribbon, Family::Stacked, Family::Planner, Family::Learned, Family::Strict] {
             assert!(rate(Workload::Adversarial, family) > 0.2, "{family:?}: {printed}");
         }
-        // Small filters have large ones: it is at most that of a broom of 2^-3, and far below what it is of the others.
+        // Here that is at most 2^-3.
         assert!(rate(Workload::Adversarial, Family::Broom) < 0.125, "{printed}");
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, conflicts_with = "bits_per_key")]
     pub(super) exact: bool,
     /// Share of the excluded keys that may match, a repeated one counted as often; unlisted keys get arbitrary answers.
-    /// Smaller than --exact
+    /// Smaller than --exact. For --kind auto, steered or chained
     #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
     pub(super) excluded_fpr: Option<f64>,
     /// What to do with a key that is a member and excluded: error (list them, exit code 4), keep (it is a member) or drop (it

@@ -147,8 +147,8 @@ fn an_allowed_share_matches() {
         ("--excluded-fpr 0.1 --exact", "--excluded-fpr: cannot be used with --exact"),
         ("--excluded-fpr 1.5", "expected a share above 0 and below 1"),
         (
-            "--excluded-fpr 0.1 --kind chained",
-            "--excluded-fpr: not possible with --kind chained; expected auto or steered",
+            "--excluded-fpr 0.1 --kind cascade",
+            "--excluded-fpr: not possible with --kind cascade; expected auto, steered or chained",
         ),
     ];
     for (more, expected) in errors {

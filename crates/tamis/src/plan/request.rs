@@ -4,6 +4,7 @@ use super::budget::{allowed, file_bits, too_few};
 use super::{Effort, Goal, Kind, Layout, Step};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
+use crate::math::chance::most_tossed;
 
 /// The most extra capacity, as a share of the keys.
 pub(crate) const MAX_EXTRA_CAPACITY: f64 = 1000.0;
@@ -74,13 +75,14 @@ impl Request {
         let steered = matches!(self.kind, Kind::Auto | Kind::Steered);
         match self.goal {
             Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
+        let sharing = steered || matches!(self.kind, Kind::Chained(_));
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
             Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("excluded_fpr", share, 1.0),
             _ if !(self.spare >= 0.0 && self.spare <= MAX_EXTRA_CAPACITY) => {
                 range("extra_capacity", self.spare, MAX_EXTRA_CAPACITY)
             }
             _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
-            Goal::ExcludedFpr(_) if !steered => Err(self.unfit(Lack::Share)),
+            Goal::ExcludedFpr(_) if !sharing => Err(self.unfit(Lack::Share)),
             _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),
             _ if self.layout == Layout::Local && !steered && self.negatives > 0 => Err(self.unfit(Lack::LocalLayout)),
             Goal::Exact if !self.kind.traits().negatives => Err(self.unfit(Lack::Exactness)),
@@ -90,6 +92,19 @@ impl Request {
 
     /// The error of a kind that lacks something.
     pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
+    /// The share of the negatives that an exact step leaves to its coins: see [`Plan::allowed`](super::Plan::allowed).
+    pub(crate) fn allowed(&self) -> f64 {
+        match (self.kind, self.goal) {
+            (Kind::Chained(_), Goal::ExcludedFpr(share)) => share,
+            _ => 0.0,
+        }
+    }
+
+    /// How many negatives the exact step leaves out, where all weigh the same.
+    pub(crate) fn left_out(&self) -> f64 {
+        most_tossed(self.allowed() * self.negatives as f64)
+    }
+
         BuildError::Unfit { kind: self.kind.name(), lacks }
     }
 
@@ -151,7 +166,7 @@ impl Request {
                     let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
                     keys = (keys * passing * structure.margin()).min(keys);
                 }
-                Role::Exact => bits += structure.bits(most_keys, most_negatives),
+                Role::Exact => bits += structure.bits(most_keys, most_negatives.saturating_sub(self.left_out() as u64)),
             }
         }
         bits

@@ -346,7 +346,8 @@ setters! {
 
     /// Lets at most a share `p` of the excluded keys match, weighted by how often each is listed; unlisted keys get arbitrary answers.
     ///
-    /// Smaller than [`exact`](Self::exact). `p` must be between 0 and 1, exclusive.
+    /// Smaller than [`exact`](Self::exact). `p` must be between 0 and 1, exclusive. For [`Kind::Steered`], which is the default, and
+    /// [`Kind::Chained`], which stores what is listed most often.
     ///
     /// ```
     /// let filter = tamis::build(0..10_000).exclude(10_000..310_000).excluded_fpr(0.01).finish()?;

@@ -21,6 +21,7 @@ use crate::ours;
 use crate::xor::Table;
 
 mod cuckoo;
+mod cascade;
 mod functions;
 mod huffman;
 mod learned;
@@ -83,6 +84,8 @@ enum App {
     /// Maps with values of a fixed width; not in the paper.
     Functions,
     /// Self-adaptive hashing, section 5.3: Theorem 5.2, table 3 and figure 10, and keys that change.
+    /// Cascades by their number of layers: Theorem 4.3.
+    Cascade,
     Cuckoo,
     /// Levels of sorted runs, section 5.4: figures 11 and 12.
     Lsm,
@@ -105,7 +108,7 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        let maps = self.apps.iter().any(|&app| app != App::Dictionary);
+        let maps = self.apps.iter().any(|&app| !matches!(app, App::Dictionary | App::Cascade));
         match () {
             () if self.n == 0 || self.lambdas.contains(&0) || self.zipf_keys.contains(&0) => {
                 Err("--n, --lambdas and --zipf-keys must be at least 1")
@@ -234,6 +237,7 @@ pub(crate) struct Report<'a> {
     learned: Vec<learned::Row>,
 }
 
+    cascades: Vec<cascade::Row>,
 /// Computes and measures.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     options.check()?;
@@ -257,8 +261,21 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let lsm = if options.has(App::Lsm) { lsm::run(options, &mut stream)? } else { Default::default() };
     let learned = if options.has(App::Learned) { learned::run(options)? } else { Default::default() };
     let machine = Machine::read();
-    let report =
-        Report { machine, options, surface, thresholds, throughput, huffman, zipf, functions, cuckoo, lsm, learned };
+    let report = Report {
+        machine,
+        options,
+        surface,
+        thresholds,
+        throughput,
+        huffman,
+        zipf,
+        functions,
+        cascades,
+        cuckoo,
+        lsm,
+        learned,
+    };
+    let cascades = if options.has(App::Cascade) { cascade::run(options, &mut stream)? } else { Default::default() };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
         return Err("no structure has such a name".into());
@@ -288,6 +305,7 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Printed> {
+            && self.cascades.iter().all(cascade::Row::is_clean)
         let mut tables = Vec::new();
         if !self.surface.is_empty() {
             tables.push(self.surface_table());
@@ -309,6 +327,7 @@ impl table::Report for Report<'_> {
         tables
     }
 }
+        tables.extend((!self.cascades.is_empty()).then(|| cascade::table(&self.cascades, self.options)));
 
 impl Report<'_> {
     /// What was measured on maps.
@@ -564,6 +583,19 @@ mod tests {
         refused(|options| options.rounds = 0);
         refused(|options| options.latencies.push(-1.0));
         refused(|options| options.apps.push(App::Cuckoo));
+    /// Built cascades are as large as their layers say, and go on to the theorem's number.
+    #[test]
+    fn cascades_approach_the_theorem() {
+        let options = small(20_000, &[App::Cascade]);
+        let report = run(&options).unwrap();
+        assert!(report.is_clean() && report.tables().len() == 1);
+        for row in &report.cascades {
+            // A layer of few keys takes more than its share.
+            let most = row.formula * 1.08 + f64::from(row.layers) * 0.02;
+            assert!((0.98 * row.formula..most).contains(&row.bits), "{row:?}");
+        }
+    }
+
         refused(|options| options.only.push("no such map".into()));
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) layout: Layout,
     /// Of a cascade: how much shorter every list is than the one before.
     pub(crate) delta: f64,
+    /// Of a cascade: how many steps it has.
+    pub(crate) layers: u8,
     /// Bits of the first stage times 256, where the caller chose them.
     pub(crate) first: Option<u16>,
     /// Slacks of steered columns, where the caller chose them.
@@ -73,9 +75,9 @@ impl Request {
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let range = |option, given, most| Err(BuildError::Range { option, given, least: 0.0, most });
         let steered = matches!(self.kind, Kind::Auto | Kind::Steered);
+        let sharing = steered || matches!(self.kind, Kind::Chained(_));
         match self.goal {
             Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
-        let sharing = steered || matches!(self.kind, Kind::Chained(_));
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
             Goal::ExcludedFpr(share) if !(share > 0.0 && share < 1.0) => range("excluded_fpr", share, 1.0),
             _ if !(self.spare >= 0.0 && self.spare <= MAX_EXTRA_CAPACITY) => {
@@ -90,8 +92,6 @@ impl Request {
         }
     }
 
-    /// The error of a kind that lacks something.
-    pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
     /// The share of the negatives that an exact step leaves to its coins: see [`Plan::allowed`](super::Plan::allowed).
     pub(crate) fn allowed(&self) -> f64 {
         match (self.kind, self.goal) {
@@ -105,6 +105,8 @@ impl Request {
         most_tossed(self.allowed() * self.negatives as f64)
     }
 
+    /// The error of a kind that lacks something.
+    pub(crate) fn unfit(&self, lacks: Lack) -> BuildError {
         BuildError::Unfit { kind: self.kind.name(), lacks }
     }
 

@@ -48,7 +48,8 @@ pub fn f(eps: f64, lambda: f64) -> f64 {
 /// ```
 /// use tamis::bounds::{and_limit, f};
 /// // One bit for every listed key, or a filter that knows no negatives.
-/// let bloomier = |eps: f64, lambda: f64| (lambda + 1.0 - 2.0 * eps * lambda).min(-eps.log2());
+/// let exact = |eps: f64, lambda: f64| if eps <= 0.5 { lambda + 1.0 - 2.0 * eps * lambda } else { f64::INFINITY };
+/// let bloomier = |eps: f64, lambda: f64| exact(eps, lambda).min(-eps.log2());
 /// let over = and_limit(bloomier, 0.0, 16.0) / f(0.0, 16.0) - 1.0;
 /// assert!((over - 0.08).abs() < 0.005); // figure 4: 8 % above the bound
 /// ```

@@ -61,6 +61,9 @@ pub(crate) struct Plan {
     /// A filter on the keys alone that matches every negative which the plan's first step matches, for this number of
     /// negatives and for any larger one.
     pub(crate) sieve: Option<Structure>,
+    /// The share of the negatives, by weight, that may match because the exact step leaves out light ones: each of them matches with
+    /// probability 1/2.
+    pub(crate) allowed: f64,
 }
 
 /// Chooses the steps.
@@ -108,7 +111,7 @@ fn by_default(request: &Request) -> Result<Plan, BuildError> {
 impl Plan {
     /// A plan that needs all negatives.
     pub(crate) fn new(steps: Vec<Step>) -> Plan {
-        Plan { steps, sieve: None }
+        Plan { steps, sieve: None, allowed: 0.0 }
     }
 
     /// Whether all negatives of a build get a no.

@@ -408,7 +408,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --quiet --fpr --bits-per-key --exclude --exact --excluded-fpr --on-conflict --kind --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
+            "--output --quiet --fpr --bits-per-key --exclude --exact --excluded-fpr --on-conflict --kind --delta --layers --effort --seed --secret --memory --disk --tmp --threads --json --partition-column",
         ),
         (
             "query",

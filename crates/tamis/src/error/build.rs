@@ -301,7 +301,7 @@ impl Lack {
             Lack::Negatives => format!("kind {kind}: cannot exclude keys; expected {EXCLUDING}"),
             Lack::Exactness => format!("kind {kind}: cannot be exact; expected {EXCLUDING}"),
             Lack::ExactBit => format!("kind {kind}: cannot store an exact layer; expected layers of ribbon or fuse"),
-            Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto or steered"),
+            Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto, steered or chained"),
             Lack::MoreKeys => format!(
                 "capacity: keys cannot be inserted with kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
             ),

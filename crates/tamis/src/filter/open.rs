@@ -13,8 +13,8 @@ use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, 
 use crate::hash::Salt;
 use crate::leaves::{Leaf, Role};
 
-/// More steps than any recipe has.
-const MAX_STEPS: u64 = 64;
+/// The most steps of a list.
+pub(crate) const MAX_STEPS: u64 = 64;
 
 /// A whole file, taken apart.
 #[derive(Debug)]

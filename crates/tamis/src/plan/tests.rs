@@ -14,6 +14,7 @@ fn request(keys: u64, negatives: u64) -> Request {
         effort,
         layout: Layout::Auto,
         delta: 0.5,
+        layers: recipes::cascade::LAYERS,
         first: None,
         columns: None,
         spare: 0.0,

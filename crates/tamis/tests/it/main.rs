@@ -72,6 +72,7 @@ mod remote;
 mod repair;
 mod serde;
 mod sets;
+mod shares;
 mod steered;
 mod unlisted;
 

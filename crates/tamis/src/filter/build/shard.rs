@@ -10,7 +10,7 @@ use crate::format::{Encoded, Reader, Writer};
 use crate::gather::{Part, Shards};
 use crate::hash::{Digest, Salt};
 use crate::leaves::design::{DigestSink, Listed};
-use crate::leaves::{Leaf, Sides, Work};
+use crate::leaves::{Leaf, Role, Sides, Work};
 use crate::parallel::{Stop, check, in_order};
 use crate::plan::recipes::steered::WeightScale;
 use crate::plan::{Plan, Step};
@@ -47,7 +47,11 @@ pub(super) fn build_shard(
     let weight_scale = WeightScale::new(plan, &shards.stats);
     let negatives = OfShard { shards, shard, keys: &keys, stop, weight_scale };
     let first = first.and_then(|filter| filter.part(shard));
-    let sides = Sides::new(&keys, &negatives).left(shards.take_negatives());
+    // Each shard may let pass by its share of the keys, so that all together keep what was promised of all negatives.
+    let mean = weight_scale.map_or(1, WeightScale::mean) as f64;
+    let part = keys.len() as f64 / shards.stats.keys.max(1) as f64;
+    let allowed = plan.allowed * shards.stats.negatives as f64 * mean * part;
+    let sides = Sides::new(&keys, &negatives).left(shards.take_negatives()).allowing(allowed);
     build_steps(plan, sides, first, 0, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
 }
 
@@ -64,6 +68,9 @@ pub(crate) fn build_steps(
         check(work.stop)?;
         let work = Work { salt: Salt::new(salt + number as u64), ..work };
         let sides = sides.of(*role);
+        if *role == Role::Exact {
+            sides.leave_out(work.salt)?;
+        }
         let part = match first.take() {
             Some(part) => part,
             None => structure.build(sides, &work)?,

@@ -11,6 +11,7 @@ fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
         effort: Effort::Balanced,
         layout: Layout::Auto,
         delta: 0.5,
+        layers: crate::plan::recipes::cascade::LAYERS,
         first: None,
         columns: None,
         spare: 0.0,

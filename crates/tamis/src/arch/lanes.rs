@@ -92,9 +92,7 @@ impl Lane {
 /// Eight bytes, or `N` times as many; zeros if they are not there.
 #[inline(always)]
 fn words<const N: usize>(file: &[u8], at: u64) -> [u64; N] {
-    // No place is that far; saying so spares a check for overflow.
-    let at = at as usize & (usize::MAX >> 1);
-    let bytes = file.get(at..at + 8 * N).unwrap_or(&[]).as_chunks().0;
+    let bytes = file.get(at as usize..).and_then(|rest| rest.get(..8 * N)).unwrap_or(&[]).as_chunks().0;
     std::array::from_fn(|i| bytes.get(i).map_or(0, |&bytes| u64::from_le_bytes(bytes)))
 }
 

@@ -168,6 +168,16 @@ macro_rules! v3 {
             // SAFETY: as above, for bmi1 and bmi2.
             unsafe { select::pdep(word, rank) }
         }
+
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+            match N {
+                // SAFETY: as above.
+                ..=3 => unsafe { lanes::places_avx2(lanes, key, place) },
+                _ => lanes::places::<N>(lanes, key, place),
+            }
+        }
     };
 }
 
@@ -229,6 +239,13 @@ impl Isa for V3 {
         unsafe { octet::x86::solve_avx2(rows, out) }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
+        // SAFETY: as above, for popcnt.
+        unsafe { lanes::odd_popcnt::<N>(file, places) }.unwrap_or_else(|| lanes::odd::<N>(file, places))
+    }
+
     v3!();
     search!(avx2);
 }
@@ -263,16 +280,6 @@ impl Isa for V4 {
                 ..=4 => columns::four_avx512::<C>(octets, h, masks, first),
                 _ => columns::eight_avx512::<C>(octets, h, masks, first),
             }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
-        match N {
-            // SAFETY: as above.
-            ..=3 => unsafe { lanes::places_avx512(lanes, key, place) },
-            _ => lanes::places::<N>(lanes, key, place),
         }
     }
 

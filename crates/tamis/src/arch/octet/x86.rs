@@ -28,9 +28,11 @@ pub(in crate::arch) fn add_avx2<W: Word>(octet: &mut Octet<W>, head: u8, tail: W
                 (_mm256_broadcastsi128_si256(tail), _mm256_setr_epi64x(1, 1, 2, 2), 2)
             }
         };
+        // The bits of entries that are not added to.
+        let others = _mm256_set1_epi64x(i64::from(!entries));
         for i in 0..32 / step {
-            let here = _mm256_and_si256(_mm256_set1_epi64x((entries >> (step * i)) as i64), bits);
-            let mask = _mm256_cmpeq_epi64(here, bits);
+            let bits = _mm256_sll_epi64(bits, _mm_cvtsi32_si128(step * i));
+            let mask = _mm256_cmpeq_epi64(_mm256_and_si256(others, bits), _mm256_setzero_si256());
             let at = tails.add(i as usize);
             _mm256_storeu_si256(at, _mm256_xor_si256(_mm256_loadu_si256(at), _mm256_and_si256(mask, tail)));
         }

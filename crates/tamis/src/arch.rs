@@ -168,16 +168,6 @@ macro_rules! v3 {
             // SAFETY: as above, for bmi1 and bmi2.
             unsafe { select::pdep(word, rank) }
         }
-
-        #[cfg(target_arch = "x86_64")]
-        #[inline(always)]
-        fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
-            match N {
-                // SAFETY: as above.
-                ..=3 => unsafe { lanes::places_avx2(lanes, key, place) },
-                _ => lanes::places::<N>(lanes, key, place),
-            }
-        }
     };
 }
 
@@ -241,6 +231,16 @@ impl Isa for V3 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+        match N {
+            // SAFETY: as above. For fewer columns, lanes that are not used cost more than is saved.
+            3 => unsafe { lanes::places_avx2(lanes, key, place) },
+            _ => lanes::places::<N>(lanes, key, place),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
         // SAFETY: as above, for popcnt.
         unsafe { lanes::odd_popcnt::<N>(file, places) }.unwrap_or_else(|| lanes::odd::<N>(file, places))
@@ -280,6 +280,16 @@ impl Isa for V4 {
                 ..=4 => columns::four_avx512::<C>(octets, h, masks, first),
                 _ => columns::eight_avx512::<C>(octets, h, masks, first),
             }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+        match N {
+            // SAFETY: as above.
+            ..=3 => unsafe { lanes::places_avx2(lanes, key, place) },
+            _ => lanes::places::<N>(lanes, key, place),
         }
     }
 

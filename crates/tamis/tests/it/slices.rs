@@ -528,7 +528,7 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-slices")
 /// A slice and a manifest of format version 1: opened for ever. Slices of a plan of this release are built again, byte by byte.
 #[test]
 fn golden_slices() {
-    let (keys, excluded) = (digests(6000, 1), digests(9000, 2));
+    let (keys, excluded) = (digests(12_000, 1), digests(18_000, 2));
     let options = options().fpr(0.05).shard_bytes(4096).metadata("golden");
     let plan = plan(&options, &keys, &excluded, 2).unwrap();
     let dir = folder(&plan, &keys, &excluded);
@@ -541,7 +541,7 @@ fn golden_slices() {
         }
     }
     let sliced = Sliced::read(GOLDEN).unwrap();
-    assert_eq!((sliced.slices(), sliced.len(), sliced.metadata()), (2, 6000, &b"golden"[..]));
+    assert_eq!((sliced.slices(), sliced.len(), sliced.metadata()), (2, 12_000, &b"golden"[..]));
     assert!(sliced.contains_many_digests(&keys).unwrap().iter().all(|&yes| yes));
     assert!(sliced.contains_many_digests(&excluded).unwrap().iter().all(|&yes| !yes));
     let old = std::fs::read_to_string(format!("{GOLDEN}/plan.json")).unwrap();

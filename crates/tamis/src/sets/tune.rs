@@ -95,7 +95,7 @@ pub enum Body {
     Cuckoo {
         /// Buckets of four fingerprints in each repetition.
         buckets: u64,
-        /// Bits of a fingerprint, 4 to 16.
+        /// Bits of a fingerprint, 4 to 32.
         bits: u32,
         /// Tables, 1 to 4.
         repetitions: u32,

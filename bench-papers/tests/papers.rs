@@ -122,7 +122,7 @@ fn stacked_filters() {
         let [plain, stacked, planner] = [0, 1, 2].map(|i| number(&rows[i], "efpr"));
         rows.iter().for_each(kept);
         assert!(stacked < 0.9 * plain && planner < stacked, "{}: {plain}, {stacked}, {planner}", set["name"]);
-        // A device is waited for where a filter lets pass, and nowhere else.
+        // The latency of a device is added, by arithmetic, where a filter lets pass, and nowhere else.
         let [slow, fast] = [0, 2].map(|i| number(&rows[i], "hdd"));
         assert!(fast > 2.0 * slow, "{slow}, {fast}");
     }

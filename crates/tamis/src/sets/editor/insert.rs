@@ -76,7 +76,7 @@ impl Editor {
     fn put_many(&mut self, mut pairs: &mut [(Digest, u32)]) -> Result<(), Error> {
         let heavy = |segment: &Segment| match &segment.content {
             Content::Sketch(sketch) if !sketch.heavy.is_empty() => pairs.iter().any(|pair| sketch.heavy.has(pair.0)),
-            _ => false,
+            Content::Sketch(_) | Content::Frozen(..) => false,
         };
         if self.index.segments.iter().any(heavy) {
             return pairs.iter().try_for_each(|&(key, set)| self.put(key, set));

@@ -94,10 +94,21 @@ pub(crate) fn bloom(load: &Load, bits: u64, hashes: u32, repetitions: u32, parti
     boxed(load, sets::stream().kind(Kind::Bloom).shape(bloom_shape(bits, hashes, repetitions, partitions)))
 }
 
+/// Buckets for all pairs, and the bits that a slot may have.
+fn slots(load: &Load, bits: u64, repetitions: u32) -> (u64, u64) {
+    let buckets = (load.pairs() as f64 / 4.0 / FILL) as u64 + 1;
+    (buckets, bits / (4 * buckets * u64::from(repetitions)))
+}
+
+/// Whether the narrowest slots fit.
+pub(crate) fn cuckoo_fits(load: &Load, bits: u64, repetitions: u32) -> bool {
+    slots(load, bits, repetitions).1 >= 4
+}
+
 /// The widest fingerprint that fits `bits`, and its bits.
 pub(crate) fn cuckoo_shape(load: &Load, bits: u64, repetitions: u32, partitions: usize) -> Shape {
-    let buckets = (load.pairs() as f64 / 4.0 / FILL) as u64 + 1;
-    let width = (bits / (4 * buckets * u64::from(repetitions))).clamp(4, 32) as u32;
+    let (buckets, width) = slots(load, bits, repetitions);
+    let width = width.clamp(4, 32) as u32;
     let partitions = if repetitions < 2 { 0 } else { partitions.max(1) as u32 };
     Shape { body: Body::Cuckoo { buckets, bits: width, repetitions, partitions }, existence: None, heavy: None }
 }

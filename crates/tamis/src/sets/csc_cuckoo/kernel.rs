@@ -145,21 +145,15 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
         }
         let two = |lanes: u128| places.map(|place| (lanes as u64 & (u64::MAX >> (64 - 2 * bits))) << (place % 8));
         let (values, ones, tops) = (two(all), two(self.lanes.ones), two(self.lanes.tops));
-        // First all words, then the same steps with each: so the second loop is one of vectors.
-        let mut words = [[0; 4]; 32];
-        for (pair, words) in (0..).zip(&mut words) {
+        let mut any = [0; 4];
+        for pair in 0..32 {
             let window = self.table.get((start + pair * bits) as usize..).and_then(|rest| rest.first_chunk::<WINDOW>());
             // The end of the table is near.
             let Some(window) = window else { return true };
-            for (place, word) in places.iter().zip(words) {
-                let at = (place / 8) as usize % (WINDOW - 8);
-                *word = window[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            }
-        }
-        let mut any = [0; 4];
-        for word in &words {
             for i in 0..4 {
-                let x = word[i] ^ values[i];
+                let at = (places[i] / 8) as usize % (WINDOW - 8);
+                let Some(word) = window[at..].first_chunk() else { return true };
+                let x = u64::from_le_bytes(*word) ^ values[i];
                 any[i] |= x.wrapping_sub(ones[i]) & !x & tops[i];
             }
         }

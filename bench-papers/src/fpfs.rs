@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = [4, 8, 16])]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=16))]
     bits: Vec<u32>,
-    /// Rounds of figures 8 to 13; the table shows medians. (The paper has 1000.)
+    /// Rounds of figures 8 to 13; the table shows medians. (The paper has means of 1000 runs in figures 11 to 13.)
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Strangers per round that measure the false-positive rate.
@@ -276,7 +276,7 @@ impl Report<'_> {
             rows,
             note: "Processor time, one thread; build: the whole filter, hashing and the search of T included; \
                    member, stranger: ns per query in a loop. ×: times the xor filter without a free set. T passing: \
-                   negatives that pass. The paper (Java, 1000 runs): building takes 2-3 times as long while T is \
+                   negatives that pass. The paper (Java, means of 1000 runs): building takes 2-3 times as long while T is \
                    small, and more with T; members cost twice as much with TF and less than 1.2 times with IF; \
                    strangers at most 1.2 times."
                 .into(),

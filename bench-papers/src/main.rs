@@ -48,9 +48,9 @@ struct Cli {
 enum Paper {
     /// Filters with a false-positive-free set: figures 5 to 13 and the three case studies.
     Fpfs(fpfs::Options),
-    /// ChainedFilter: figures 4, 6, 7, 8 and 10, tables 2 and 3, and maps beside them.
+    /// ChainedFilter: figures 4, 6, 7, 8 and 10 to 13, tables 2 and 3, and maps beside them.
     Chained(chained::Options),
-    /// Circular shift and coalesce, many sets: figures 2, 4 and 6 to 13, and the library's targets.
+    /// Circular shift and coalesce, many sets: table 1, figures 2 and 4 to 13, and the library's targets.
     Csc(csc::Options),
     /// Stacked filters: table 2, figures 2 to 5, the planner beside them; figure 6 with --adaptive.
     Stacked(stacked::Options),

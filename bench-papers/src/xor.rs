@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Neither is a competitor: cells are 32-bit words whatever the width, and a size is counted as cells times width. They
-//! are here to reproduce the numbers of the papers, which a better structure cannot. The program of \[FPFS\] has two ways
-//! to round: plain tables are cut down to a multiple of three cells ([`Room::Cut`]), integrated ones filled up
-//! ([`Room::Filled`]).
+//! are here to reproduce the numbers of the papers, which a better structure cannot. The bits that \[FPFS\] prints come
+//! from two ways to round: plain tables are cut down to a multiple of three cells ([`Room::Cut`]), integrated ones filled
+//! up ([`Room::Filled`]).
 
 use tamis_bench::stream::scramble;
 

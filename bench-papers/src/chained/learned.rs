@@ -185,7 +185,8 @@ pub(super) fn table(rows: &[Row]) -> Table {
         head: format!("Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) is {bound:.3} bits per key."),
         columns: columns.map(String::from).to_vec(),
         rows: rows.iter().map(row).collect(),
-        note: "Rate: excluded names that match. Strict filters match none. The paper trains an RNN and leaves its size out; here the model is in the bytes. \
+        note: "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be in the paper's, which are 96.2 % \
+               below n f: less than 300 bytes for 30,000 members and an RNN. \
                Times are the processor's, of one thread."
             .into(),
     }

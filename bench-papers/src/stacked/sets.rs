@@ -38,7 +38,7 @@ struct Timed {
     /// Filter and file together, per negative query, the file in the page cache; and pages it read per query.
     guarded: f64,
     reads: f64,
-    /// Negative queries per second with the latency of a device on top.
+    /// Negative queries per second with the latency of a device on top: by arithmetic, no device is waited for.
     ssd: f64,
     hdd: f64,
 }
@@ -164,8 +164,8 @@ impl Set {
             "negative",
             "stranger",
             "with file",
-            "SSD k/s (×)",
-            "HDD k/s (×)",
+            "SSD k/s, computed (×)",
+            "HDD k/s, computed (×)",
             "wrong",
         ];
         let size = match self.skipped {

@@ -4,7 +4,7 @@
 //!   row.median.bits / options.n / f(0, group.lambda) - 1
 //! ```
 //!
-//! Numbers, names, + - * / and parentheses; `log2(x)`, `max(x, y)`, and `f(eps, lambda)`, the bound of \[Chained\]. A name
+//! Numbers, names, + - * / and parentheses; `log2(x)`, `exp2(x)`, `max(x, y)`, and `f(eps, lambda)`, the bound of \[Chained\]. A name
 //! is a path of fields, or of numbers where there is a list.
 
 use tamis::bounds;
@@ -76,9 +76,9 @@ impl<N: Fn(&str) -> Result<f64, String>> Reader<'_, N> {
             _ if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                 word.parse().map_err(|_| format!("\"{word}\" is no number"))
             }
-            "log2" if self.sign('(') => {
+            "log2" | "exp2" if self.sign('(') => {
                 let x = self.sum(depth)?;
-                self.must(')').map(|()| x.log2())
+                self.must(')').map(|()| if word == "log2" { x.log2() } else { x.exp2() })
             }
             "max" | "f" if self.sign('(') => {
                 let x = self.sum(depth)?;
@@ -105,6 +105,7 @@ mod tests {
             ("8 / 2 / 2", 2.0),
             ("10 - 4 - 3", 3.0),
             ("log2(row.0.x + 2)", 3.0),
+            ("exp2(0 - 2)", 0.25),
             ("max(1e0, .5)", 1.0),
             ("f(0, 1)", 2.0),
         ] {

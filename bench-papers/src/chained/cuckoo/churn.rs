@@ -268,7 +268,7 @@ pub(super) fn table(rows: &[Churned], options: &Options) -> Table {
     let rest = ["worst", "resets", "read again", "Mbit", "lambda", "stash"].map(String::from);
     Table {
         head: format!(
-            "Churn: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, another comes, one get.",
+            "Churn, not in the paper: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, another comes, one get.",
             options.n
         ),
         columns: columns.chain(rest).collect(),

@@ -23,7 +23,7 @@ pub(super) fn filters() -> Vec<Mapped> {
             let build = |keys: &[u64], negatives: &[u64]| Table::bloomier(keys, negatives, 1, CELLS, 5);
             build_with(pairs, build, Table::bits, Table::contains)
         }),
-        Mapped::new("chained, as in the paper", |pairs| {
+        Mapped::new(super::CHAINED, |pairs| {
             let build = |keys: &[u64], negatives: &[u64]| Chained::build(keys, negatives, 5);
             build_with(pairs, build, Chained::bits, Chained::contains)
         }),

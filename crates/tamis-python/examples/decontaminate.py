@@ -1,0 +1,140 @@
+"""evaluation sets, boilerplate, documents in Parquet -> the documents that repeat an evaluation set, and which.
+
+An n-gram is eight words in a row. Those of the evaluation sets become a filter and a map to their set; those of boilerplate
+(licences, headers) are excluded, for they prove nothing. Words are hashed once, and the key of an n-gram is a number made
+of eight hashes, so that no n-gram is ever a Python object.
+
+    python decontaminate.py [DOCUMENTS [EVALUATIONS]]
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+
+import tamis
+
+WORDS = 8
+STEP = numpy.uint64(0x9E3779B97F4A7C15)
+
+
+def ngrams(texts: pyarrow.Array) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The keys of all n-grams of a column of texts, and the row of each."""
+    lists = pyarrow.compute.utf8_split_whitespace(pyarrow.compute.utf8_lower(texts))
+    words = lists.flatten().dictionary_encode()
+    rows = pyarrow.compute.list_parent_indices(lists).to_numpy()
+    if len(rows) < WORDS:
+        return numpy.empty(0, numpy.uint64), rows[:0]
+    digests = numpy.frombuffer(tamis.digests(words.dictionary).to_bytes(), numpy.uint64)[::2]
+    hashes = digests[words.indices.to_numpy()]
+    count = len(hashes) - WORDS + 1
+    keys = numpy.zeros(count, numpy.uint64)
+    for word in range(WORDS):
+        keys = keys * STEP + hashes[word : word + count]
+    # No n-gram goes from one text to the next.
+    within = rows[:count] == rows[WORDS - 1 :]
+    return keys[within], rows[:count][within]
+
+
+class Decontaminator:
+    """The n-grams of named evaluation sets."""
+
+    def __init__(self, evaluations: dict[str, list[str]], boilerplate: list[str]) -> None:
+        found = {name: ngrams(pyarrow.array(texts))[0] for name, texts in evaluations.items()}
+        keys = numpy.concatenate(list(found.values()))
+        names = numpy.repeat(list(found), [len(keys) for keys in found.values()])
+        # An n-gram of two sets counts for the first.
+        keys, first = numpy.unique(keys, return_index=True)
+        excluded, _ = ngrams(pyarrow.array(boilerplate))
+        self.filter = tamis.build(keys, exclude=excluded, on_conflict="drop", fpr=1e-9)
+        self.sources = tamis.map(keys, names[first])
+
+    def hits(self, texts: pyarrow.Array) -> dict[int, dict[str, int]]:
+        """For each row with hits: how many n-grams are of which evaluation set."""
+        keys, rows = ngrams(texts)
+        hit = self.filter.contains_many(keys)
+        found: dict[int, dict[str, int]] = {}
+        for row, name in zip(rows[hit].tolist(), self.sources.get_many(keys[hit]).to_pylist()):
+            of_row = found.setdefault(row, {})
+            of_row[name] = of_row.get(name, 0) + 1
+        return found
+
+
+def with_a_bloom_filter(
+    evaluations: dict[str, list[str]], boilerplate: list[str], texts: list[str]
+) -> tuple[set[int], int, float]:
+    """What it replaces: a loop over n-grams and a Bloom filter. Returns rows with hits, n-grams and seconds."""
+    from rbloom import Bloom
+
+    def grams(text: str) -> list[str]:
+        words = text.lower().split()
+        return [" ".join(words[at : at + WORDS]) for at in range(len(words) - WORDS + 1)]
+
+    listed = {gram for texts in evaluations.values() for text in texts for gram in grams(text)}
+    listed -= {gram for text in boilerplate for gram in grams(text)}
+    bloom = Bloom(max(len(listed), 1), 1e-9)
+    bloom.update(listed)
+    start, count, rows = time.perf_counter(), 0, set()
+    for row, text in enumerate(texts):
+        for gram in grams(text):
+            count += 1
+            if gram in bloom:
+                rows.add(row)
+    return rows, count, time.perf_counter() - start
+
+
+def generated(documents: int, evaluations: int) -> tuple[dict[str, list[str]], list[str], list[str]]:
+    """Texts of random words; one document in 50 repeats a part of an evaluation set."""
+    random = numpy.random.default_rng(7)
+    vocabulary = numpy.array([f"word{number}" for number in range(20_000)])
+
+    def text(words: int) -> list[str]:
+        return vocabulary[random.zipf(1.3, words).clip(max=20_000) - 1].tolist()
+
+    licence = " ".join(text(200))
+    sets = {name: [" ".join(text(60)) for _ in range(evaluations)] for name in ("algebra", "history", "code")}
+    sets["code"] = [f"{licence} {question}" for question in sets["code"]]
+    texts = []
+    for number in range(documents):
+        words = text(300)
+        if number % 50 == 0:
+            questions = sets[["algebra", "history", "code"][number // 50 % 3]]
+            words[100:100] = questions[number % evaluations].split()
+        elif number % 10 == 0:
+            words[:0] = licence.split()
+        texts.append(" ".join(words))
+    return sets, [licence], texts
+
+
+def main() -> None:
+    documents, evaluations = (int(argument) for argument in [*sys.argv[1:], "2000", "300"][:2])
+    sets, boilerplate, texts = generated(documents, evaluations)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "documents.parquet"
+        pyarrow.parquet.write_table(pyarrow.table({"text": texts}), path, row_group_size=500)
+        decontaminator = Decontaminator(sets, boilerplate)
+        start, found, grams = time.perf_counter(), {}, 0
+        first = 0
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(columns=["text"]):
+            for row, sources in decontaminator.hits(batch.column(0)).items():
+                found[first + row] = sources
+            first += batch.num_rows
+        seconds = time.perf_counter() - start
+    rows, grams, loop = with_a_bloom_filter(sets, boilerplate, texts)
+    assert {row for row in range(0, documents, 50)} <= set(found) and set(found) == rows
+    assert all(
+        max(found[row], key=found[row].get) == ["algebra", "history", "code"][row // 50 % 3]
+        for row in range(0, documents, 50)
+    )
+    print(f"documents   {documents:,}, {len(found):,} with hits; row 0: {found[0]}")
+    print(f"filter      {decontaminator.filter}")
+    print(f"per n-gram  {1e9 * seconds / grams:.0f} ns; a loop over a Bloom filter: {1e9 * loop / grams:.0f} ns")
+
+
+if __name__ == "__main__":
+    main()

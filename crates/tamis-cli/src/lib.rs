@@ -59,6 +59,7 @@ enum Command {
     Remove(cmd::changing::RemoveArgs),
     Map(cmd::map::Args),
     Sets(cmd::sets::Args),
+    Slice(cmd::slice::Args),
     Completions(cmd::pages::CompletionsArgs),
     Man(cmd::pages::ManArgs),
 }
@@ -98,6 +99,7 @@ fn execute(command: Command) -> Result<Outcome> {
         Command::Remove(args) => cmd::changing::remove(args),
         Command::Map(args) => cmd::map::run(args),
         Command::Sets(args) => cmd::sets::run(args),
+        Command::Slice(args) => cmd::slice::run(args),
         Command::Completions(args) => cmd::pages::completions(args, Cli::command()),
         Command::Man(args) => cmd::pages::man(args, Cli::command()),
     }

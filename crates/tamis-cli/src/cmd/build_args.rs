@@ -160,6 +160,20 @@ impl BuildArgs {
         self.shared.secret_file()
     }
 
+    /// What the library gets of this.
+    pub(super) fn options(
+        &self,
+        secret: Option<&SecretFile>,
+        interrupt: &Interrupt,
+    ) -> Result<tamis::Options<'static>> {
+        build_options(self, secret, interrupt)
+    }
+
+    /// The hash, where its secret is in the file.
+    pub(super) fn hasher(&self) -> Result<Hasher> {
+        self.shared.hasher()
+    }
+
     /// The goal, as options.
     pub(super) fn goal(&self) -> String {
         let shares =

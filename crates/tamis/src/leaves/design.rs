@@ -302,6 +302,11 @@ impl<'a> Sides<'a> {
         std::mem::take(&mut self.thinned)
     }
 
+    /// How many negatives are left, once they are in memory.
+    pub(crate) fn negatives_left(&self) -> Option<usize> {
+        self.left.as_ref().map(|left| left.digests.len())
+    }
+
     /// Goes on with what passes the leaf that was just built.
     pub(crate) fn pass(&mut self, passes: &Passes<'_>) -> Result<(), BuildError> {
         let mut answers = vec![];

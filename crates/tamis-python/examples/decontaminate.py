@@ -1,8 +1,7 @@
 """evaluation sets, boilerplate, documents in Parquet -> the documents that repeat an evaluation set, and which.
 
 An n-gram is eight words in a row. Those of the evaluation sets become a filter and a map to their set; those of boilerplate
-(licences, headers) are excluded, for they prove nothing. Words are hashed once, and the key of an n-gram is a number made
-of eight hashes, so that no n-gram is ever a Python object.
+(licences, headers) are excluded, for they prove nothing. The key of an n-gram is a number, and never a Python object.
 
     python decontaminate.py [DOCUMENTS [EVALUATIONS]]
 """
@@ -14,49 +13,29 @@ from pathlib import Path
 
 import numpy
 import pyarrow
-import pyarrow.compute
 import pyarrow.parquet
 
 import tamis
 
 WORDS = 8
-STEP = numpy.uint64(0x9E3779B97F4A7C15)
-
-
-def ngrams(texts: pyarrow.Array) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The keys of all n-grams of a column of texts, and the row of each."""
-    lists = pyarrow.compute.utf8_split_whitespace(pyarrow.compute.utf8_lower(texts))
-    words = lists.flatten().dictionary_encode()
-    rows = pyarrow.compute.list_parent_indices(lists).to_numpy()
-    if len(rows) < WORDS:
-        return numpy.empty(0, numpy.uint64), rows[:0]
-    digests = numpy.frombuffer(tamis.digests(words.dictionary).to_bytes(), numpy.uint64)[::2]
-    hashes = digests[words.indices.to_numpy()]
-    count = len(hashes) - WORDS + 1
-    keys = numpy.zeros(count, numpy.uint64)
-    for word in range(WORDS):
-        keys = keys * STEP + hashes[word : word + count]
-    # No n-gram goes from one text to the next.
-    within = rows[:count] == rows[WORDS - 1 :]
-    return keys[within], rows[:count][within]
 
 
 class Decontaminator:
     """The n-grams of named evaluation sets."""
 
     def __init__(self, evaluations: dict[str, list[str]], boilerplate: list[str]) -> None:
-        found = {name: ngrams(pyarrow.array(texts))[0] for name, texts in evaluations.items()}
+        found = {name: tamis.ngrams(texts, WORDS, lower=True)[0] for name, texts in evaluations.items()}
         keys = numpy.concatenate(list(found.values()))
         names = numpy.repeat(list(found), [len(keys) for keys in found.values()])
         # An n-gram of two sets counts for the first.
         keys, first = numpy.unique(keys, return_index=True)
-        excluded, _ = ngrams(pyarrow.array(boilerplate))
+        excluded, _ = tamis.ngrams(boilerplate, WORDS, lower=True)
         self.filter = tamis.build(keys, exclude=excluded, on_conflict="drop", fpr=1e-9)
         self.sources = tamis.map(keys, names[first])
 
     def hits(self, texts: pyarrow.Array) -> dict[int, dict[str, int]]:
         """For each row with hits: how many n-grams are of which evaluation set."""
-        keys, rows = ngrams(texts)
+        keys, rows = tamis.ngrams(texts, WORDS, lower=True)
         hit = self.filter.contains_many(keys)
         found: dict[int, dict[str, int]] = {}
         for row, name in zip(rows[hit].tolist(), self.sources.get_many(keys[hit]).to_pylist()):

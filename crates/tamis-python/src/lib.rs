@@ -23,11 +23,13 @@ mod file;
 mod filter;
 mod map;
 mod memory;
+mod ngrams;
 mod numpy;
 mod objects;
 mod options;
 mod pickle;
 mod sets;
+mod slices;
 
 /// See `tamis`.
 #[pyo3::pymodule(gil_used = false)]
@@ -43,7 +45,13 @@ mod _tamis {
     #[pymodule_export]
     use crate::map::{_map, _sequence, Map, Sequence};
     #[pymodule_export]
+    use crate::ngrams::_ngrams;
+    #[pymodule_export]
     use crate::pickle::{_open, _unpickle};
     #[pymodule_export]
     use crate::sets::{_sets, Sets};
+    #[pymodule_export]
+    use crate::slices::{
+        _join, _merge, _plan_slices, _refine, _rounds, _sketch, _slice, _split, _survey, _with_sketch,
+    };
 }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+import importlib
 import inspect
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def test_pages(page):
     assert blocks
     for block in blocks:
         exec(block.split("```")[0], {})
+
+
+@pytest.mark.parametrize(
+    "name", ["tamis.slices", pytest.param("tamis.dask", marks=pytest.mark.engine("dask", "pandas"))]
+)
+def test_modules(name):
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 2 and results.failed == 0
 
 
 def test_options_are_documented():

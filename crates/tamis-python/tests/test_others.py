@@ -148,3 +148,23 @@ def test_full_and_merged():
     assert one.count("ann") == 2 and one.count("bob") == 2
     two.insert_many(f"key {i}" for i in range(5000))
     assert two.capacity >= 5001
+
+
+def test_ngrams():
+    texts = ["to be or not to be", None, "", "a", " Or  not\tto\nBE ", "ü to be or", "to be ü or"]
+    for words in range(1, 5):
+        for lower in (False, True):
+            keys, rows = tamis.ngrams(texts, words, lower=lower)
+            expected = []
+            for row, text in enumerate(texts):
+                found = ((text or "").lower() if lower else text or "").split()
+                expected += [(row, tuple(found[at : at + words])) for at in range(len(found) - words + 1)]
+            assert rows.tolist() == [row for row, _ in expected]
+            grams = [gram for _, gram in expected]
+            assert len(set(grams)) == len(set(keys.tolist())) == len(set(zip(grams, keys.tolist())))
+            for column in (pa.array(texts), pl.Series(texts), pd.Series(texts)):
+                assert (tamis.ngrams(column, words, lower=lower)[0] == keys).all()
+    assert len(tamis.ngrams([], 3)[0]) == 0
+    for texts, words in ((["a"], 0), ([1], 1), ([b"\xff\xfe"], 1)):
+        with pytest.raises(tamis.InputError):
+            tamis.ngrams(texts, words)

@@ -11,7 +11,7 @@ A column of keys is a list or another iterable, an array of NumPy, or a column o
 Keys are text, bytes or integers from -2^63 to 2^64 - 1. Text is its UTF-8 bytes; ``1`` and ``"1"`` are different keys.
 """
 
-from tamis._build import build, digests, map, open, plan, sequence, sets
+from tamis._build import build, digests, map, ngrams, open, plan, sequence, sets
 from tamis._errors import (
     BuildError,
     ChangeError,
@@ -49,6 +49,7 @@ __all__ = [
     "build",
     "digests",
     "map",
+    "ngrams",
     "open",
     "plan",
     "sequence",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable, TypeVar
 
-from tamis import _tamis
+from tamis import _columns, _tamis
 from tamis._errors import InputError
 from tamis._plan import Candidate, Plan
 from tamis._progress import Bar, Callback, callback
@@ -262,6 +262,24 @@ def digests(keys: Any, *, seed: int | None = None, secret: bytes | str | None = 
     array([False, False,  True])
     """
     return _tamis._digests(keys, _given(seed=seed, secret=secret))
+
+
+def ngrams(texts: Any, words: int, *, lower: bool = False) -> tuple[Any, Any]:
+    """Returns the keys of all runs of so many words of a column of texts, and the row of each: two arrays of NumPy.
+
+    White space separates words. A missing text has none. Equal runs have equal keys, which are integers of 64 bits.
+
+    lower: the case of letters does not matter.
+
+    >>> import tamis
+    >>> keys, rows = tamis.ngrams(["to be or not to be", "or not", "not to be"], 3)
+    >>> rows
+    array([0, 0, 0, 0, 2])
+    >>> keys[3] == keys[4]
+    True
+    """
+    keys, rows = _tamis._ngrams(texts, words, lower)
+    return _columns.numpy_words(keys, "u8"), _columns.numpy_words(rows, "i8")
 
 
 def open(

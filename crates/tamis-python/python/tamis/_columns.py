@@ -30,6 +30,15 @@ def numpy_booleans(yes: bytearray) -> Any:
     return numpy.frombuffer(yes, dtype=numpy.bool_)
 
 
+def numpy_words(words: bytearray, kind: str) -> Any:
+    """Words of 64 bits, signed ("i8") or not ("u8")."""
+    try:
+        import numpy
+    except ImportError:
+        return memoryview(words).cast("q" if kind == "i8" else "Q").tolist()
+    return numpy.frombuffer(words, dtype=kind)
+
+
 def _bits(packed: bytearray, count: int) -> list[bool]:
     return [bool(packed[row // 8] >> row % 8 & 1) for row in range(count)]
 

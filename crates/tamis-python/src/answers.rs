@@ -50,13 +50,14 @@ pub(crate) trait Answer: Sync {
         loop {
             let at = column.row;
             let Some(chunk) = column.next()? else { return Ok(answers) };
+            let before = answers.nulls.len();
             nulls(&chunk, at, &mut answers.nulls);
             answers.yes.resize(at + chunk.len, false);
             // Without a single key there is no key type to be right or wrong.
             if chunk.key_type().is_some() || !chunk.may_have_nulls() {
                 chunk.each(at, &mut Query { by: self, answers: &mut answers.yes })?;
             }
-            answers.nulls.iter().for_each(|&row| answers.yes[row] = false);
+            answers.nulls[before..].iter().for_each(|&row| answers.yes[row] = false);
         }
     }
 }

@@ -74,7 +74,11 @@ fn other<'a>(object: &Bound<'_, PyAny>) -> Result<One<'a>, Failure> {
     Err(Failure::KeyType(format!("key {object}: a {name}; expected str, bytes or int")))
 }
 
-/// Rows that come as objects.
+fn float(number: &Int) -> f64 {
+    if number.negative { number.bits as i64 as f64 } else { number.bits as f64 }
+}
+
+/// Rows that come as objects. Of floats the key type is that of digests, which no object is.
 #[derive(Default)]
 struct Gathered {
     key_type: Option<KeyType>,
@@ -89,6 +93,15 @@ struct Gathered {
 
 impl Gathered {
     fn push(&mut self, key: One<'_>, row: usize) -> Result<(), Failure> {
+        // Weights may be whole and broken numbers in turn.
+        let key = match (self.key_type, key) {
+            (Some(KeyType::Digest), One::Integer(number)) => One::Float(float(&number)),
+            (_, key) => key,
+        };
+        if self.key_type == Some(KeyType::Integer) && matches!(key, One::Float(_)) {
+            self.floats = self.integers.drain(..).map(|number| float(&number)).collect();
+            self.key_type = Some(KeyType::Digest);
+        }
         if self.len.is_multiple_of(8) {
             self.valid.push(0);
         }
@@ -98,16 +111,6 @@ impl Gathered {
             One::Float(_) => (Some(KeyType::Digest), true),
             One::Bytes(_) | One::Copied(_) => (Some(KeyType::Bytes), true),
         };
-        // Weights may be whole and broken numbers in turn.
-        if let (Some(KeyType::Digest), One::Integer(number)) = (self.key_type, &key) {
-            let number = if number.negative { number.bits as i64 as f64 } else { number.bits as f64 };
-            return self.push(One::Float(number), row);
-        }
-        if self.key_type == Some(KeyType::Integer) && matches!(key, One::Float(_)) {
-            let number = |n: &Int| if n.negative { n.bits as i64 as f64 } else { n.bits as f64 };
-            self.floats = self.integers.drain(..).map(|n| number(&n)).collect();
-            self.key_type = Some(KeyType::Digest);
-        }
         if let Some(found) = found {
             let first = *self.key_type.get_or_insert(found);
             if first != found {
@@ -141,12 +144,17 @@ impl Gathered {
     fn chunk(mut self) -> Chunk {
         let len = self.len;
         // Missing keys may have come before the first key.
-        self.integers.splice(
-            0..0,
-            vec![Int::from(0u64); if self.key_type == Some(KeyType::Integer) { len - self.integers.len() } else { 0 }],
-        );
-        self.floats
-            .splice(0..0, vec![0.0; if self.key_type == Some(KeyType::Digest) { len - self.floats.len() } else { 0 }]);
+        match self.key_type {
+            Some(KeyType::Integer) => {
+                let before = len - self.integers.len();
+                self.integers.splice(0..0, std::iter::repeat_n(Int::from(0u64), before));
+            }
+            Some(KeyType::Digest) => {
+                let before = len - self.floats.len();
+                self.floats.splice(0..0, std::iter::repeat_n(0.0, before));
+            }
+            _ => {}
+        }
         let data = match self.key_type {
             None => Data::Null,
             Some(KeyType::Integer) => numbers(self.integers),

@@ -36,6 +36,8 @@ def test_goals_and_options():
     weights = {key: 1e6 / (key - 19_999) for key in range(20_000, 30_000)}
     covered = tamis.build(keys, workload=weights, bits_per_key=10.0)
     assert 20_000 not in covered
+    mixed = {key: int(weight) if key % 3 else weight + 0.5 for key, weight in weights.items()}
+    assert 20_000 not in tamis.build(keys, workload=mixed, bits_per_key=10.0)
     columns = (np.array(list(weights)), np.array(list(weights.values())))
     assert tamis.build(keys, workload=columns, bits_per_key=10.0) == covered
 

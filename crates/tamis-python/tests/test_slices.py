@@ -21,7 +21,7 @@ CASES = {
 
 def columns(excluded):
     members = np.array([f"member {i}" for i in range(60_000)])
-    return members, np.array([f"other {i}" for i in range(excluded)])
+    return members, np.array([f"other {i}" for i in range(excluded)], dtype="U12")
 
 
 def parts(column, options):

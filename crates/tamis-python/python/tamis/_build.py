@@ -275,7 +275,7 @@ def ngrams(texts: Any, words: int, *, lower: bool = False) -> tuple[Any, Any]:
     >>> keys, rows = tamis.ngrams(["to be or not to be", "or not", "not to be"], 3)
     >>> rows
     array([0, 0, 0, 0, 2])
-    >>> keys[3] == keys[4]
+    >>> bool(keys[3] == keys[4])
     True
     """
     keys, rows = _tamis._ngrams(texts, words, lower)

@@ -519,3 +519,33 @@ fn hostile_bytes_are_errors() {
     }
     assert!(read > 0 && read < 500);
 }
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-slices");
+
+/// A slice and a manifest of format version 1: opened for ever. Slices of a plan of this release are built again, byte by byte.
+#[test]
+fn golden_slices() {
+    let (keys, excluded) = (digests(6000, 1), digests(9000, 2));
+    let options = options().fpr(0.05).shard_bytes(4096).metadata("golden");
+    let plan = plan(&options, &keys, &excluded, 2).unwrap();
+    let dir = folder(&plan, &keys, &excluded);
+    write_manifest(dir.path()).unwrap();
+    let names = [file_name(0), file_name(1), "manifest.tamis".into(), "plan.json".into()];
+    plan.write_to(dir.path().join("plan.json")).unwrap();
+    if std::env::var_os("TAMIS_BLESS").is_some() {
+        for name in &names {
+            std::fs::copy(dir.path().join(name), format!("{GOLDEN}/{name}")).unwrap();
+        }
+    }
+    let sliced = Sliced::read(GOLDEN).unwrap();
+    assert_eq!((sliced.slices(), sliced.len(), sliced.metadata()), (2, 6000, &b"golden"[..]));
+    assert!(sliced.contains_many_digests(&keys).unwrap().iter().all(|&yes| yes));
+    assert!(sliced.contains_many_digests(&excluded).unwrap().iter().all(|&yes| !yes));
+    let old = std::fs::read_to_string(format!("{GOLDEN}/plan.json")).unwrap();
+    if old.parse::<Plan>().is_ok() {
+        for name in &names {
+            let old = std::fs::read(format!("{GOLDEN}/{name}")).unwrap();
+            assert!(std::fs::read(dir.path().join(name)).unwrap() == old, "{name}");
+        }
+    }
+}

@@ -6,8 +6,11 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
+use serde::Deserialize;
+
 /// What has a colour: the same one in all pictures.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Colour {
     /// Text and axes.
     Ink,
@@ -70,7 +73,8 @@ impl Colour {
 }
 
 /// Where a text is held.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Anchor {
     Start,
     Middle,
@@ -151,6 +155,14 @@ impl Svg {
     pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, colour: Colour) {
         let class = self.class(colour);
         self.push(format_args!(r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="{radius}"/>"#));
+    }
+
+    /// A dot that is hollow: the ground shows in it.
+    pub(super) fn ring(&mut self, (x, y): (f64, f64), radius: f64, colour: Colour) {
+        let class = self.class(colour);
+        self.push(format_args!(
+            r#"<circle class="ground" cx="{x:.1}" cy="{y:.1}" r="{radius}"/><circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="{radius}" style="fill:none;stroke:currentColor;stroke-width:1.5"/>"#
+        ));
     }
 
     pub(super) fn bar(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: Colour) {

@@ -30,6 +30,12 @@ pub(crate) mod planes;
 pub(crate) mod rows;
 mod select;
 
+/// How often a test repeats what is random: Miri takes a thousand times as long.
+#[cfg(test)]
+const fn rounds(count: u64) -> u64 {
+    if cfg!(miri) { count / 20 } else { count }
+}
+
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
 pub(crate) trait Kernel {
     /// Whether the instructions of [`V4`] make the loop faster; if not, [`V3`] serves processors that have them.

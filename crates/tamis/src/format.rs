@@ -232,6 +232,12 @@ impl Header {
         out
     }
 
+    /// What the hash takes in a head: all but six bytes of that of an empty set.
+    #[cfg(feature = "build")]
+    pub(crate) fn hash_bytes(hasher: &Hasher) -> u32 {
+        Header::new(Form::Filter, hasher.clone(), KeyType::Bytes).encode().len() as u32 - 6
+    }
+
     /// Reads a head; `secret` is what the caller knows.
     fn decode(head: &[u8], flags: u32, secret: Option<[u64; 2]>) -> Result<Header, FormatError> {
         let mut from = Reader::new(head, "header");

@@ -120,7 +120,7 @@ impl Plan {
     pub(crate) fn bytes(&self, request: &Request) -> u64 {
         let bits = request.bits_of(&self.steps);
         let per_key = bits / request.keys.max(1) as f64;
-        ((bits * 1.01 + file_bits(request.keys, self.steps.len(), per_key)) / 8.0) as u64 + 4096
+        ((bits * 1.01 + file_bits(request, self.steps.len(), per_key)) / 8.0) as u64 + 4096
     }
 }
 

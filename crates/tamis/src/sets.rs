@@ -13,7 +13,7 @@
 //! * A *frozen* index ([`Kind::Frozen`]) is the smallest, has no false sets for members, and does not change. Keys with equal set lists
 //!   share them: a compressed map leads from a key to its set list.
 //! * A *sketch* ([`Kind::Bloom`], [`Kind::Cuckoo`]) can be changed by an [`Editor`]. It stores all sets in one table (Li et al., \[CSC\] in
-//!   docs/papers.md). The key chooses a place, the *anchor*, and the number of a set is the distance from it. The sets of a key are
+//!   docs/papers). The key chooses a place, the *anchor*, and the number of a set is the distance from it. The sets of a key are
 //!   side by side, so that one read of a row answers for all of them, whatever the sizes of the sets.
 //!
 //! ```text

@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn every_level<const N: usize>() {
-        for i in 0..500 {
+        for i in 0..crate::arch::rounds(500) {
             let random = |j: u64| scramble(i << 8 | j);
             let mut lanes = Lanes::default();
             let mut at = 0;

@@ -324,6 +324,7 @@ fn exact(yes: u64, no: u64, options: &TreeOptions) -> Request {
         first: None,
         columns: None,
         spare: 0.0,
+        hash_bytes: 1,
     }
 }
 

@@ -42,7 +42,7 @@ struct Undecided {
 /// Looks at the steps of a request.
 pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
     let per_key = request.bits_of(steps) / request.keys.max(1) as f64;
-    let bits = request.bits_of(steps) + file_bits(request.keys, steps.len(), per_key);
+    let bits = request.bits_of(steps) + file_bits(request, steps.len(), per_key);
     let mut here = Undecided { members: 1.0, listed: 1.0, strangers: 1.0 };
     let (mut admitted, mut lines) = (0.0, [0.0; 3]);
     for Step { role, structure } in steps {

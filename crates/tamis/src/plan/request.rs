@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) columns: Option<Columns>,
     /// Room for more keys, as a share of them.
     pub(crate) spare: f64,
+    /// What the hash takes in the head of the file.
+    pub(crate) hash_bytes: u32,
 }
 
 /// Slacks in 1024ths.
@@ -112,13 +114,13 @@ impl Request {
     /// Bits for the payload of a filter of several steps, where the goal is a budget.
     pub(crate) fn room(&self, steps: usize) -> Result<f64, BuildError> {
         let Goal::BitsPerKey(bits) = self.goal else { return Ok(f64::INFINITY) };
-        Ok(allowed(self.keys, bits) - file_bits(self.keys, steps, bits))
+        Ok(allowed(self.keys, bits) - file_bits(self, steps, bits))
     }
 
     /// A budget below the `least` bits that the payload takes.
     pub(crate) fn too_few(&self, steps: usize, least: f64) -> BuildError {
         let Goal::BitsPerKey(bits) = self.goal else { return self.too_low() };
-        too_few(self.keys, bits, least + file_bits(self.keys, steps, bits))
+        too_few(self.keys, bits, least + file_bits(self, steps, bits))
     }
 
     /// Payload bits of a list of steps, rather more than less: how many pass a filter is chance.

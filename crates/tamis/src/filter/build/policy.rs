@@ -13,6 +13,7 @@ use super::partition::Partitioned;
 use super::{Feed, FilterBuilder, Source, total};
 use crate::error::BuildError;
 use crate::filter::options::{Common, Progress, set};
+use crate::format::Header;
 use crate::gather::{Limits, OnConflict};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
@@ -310,7 +311,8 @@ impl<'a> Options<'a> {
         let (effort, delta) = (self.common.effort, self.papers.delta.unwrap_or(0.5));
         let first = self.papers.first_bits.map(|bits| (bits * 256.0).round() as u16);
         let columns = self.papers.steered_columns.as_deref().map(Columns::new);
-        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
+        let hash_bytes = Header::hash_bytes(&self.common.hasher);
+        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare, hash_bytes }
     }
 }
 

@@ -14,6 +14,7 @@ fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
         first: None,
         columns: None,
         spare: 0.0,
+        hash_bytes: 1,
     }
 }
 

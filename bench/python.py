@@ -15,7 +15,7 @@ import time
 FPR = 0.01
 
 
-def quickest(run, rounds=3):
+def quickest(run, rounds=15):
     best = float("inf")
     for _ in range(rounds):
         start = time.perf_counter()

@@ -30,8 +30,9 @@ class Decontaminator:
         # An n-gram of two sets counts for the first.
         keys, first = numpy.unique(keys, return_index=True)
         excluded, _ = tamis.ngrams(boilerplate, WORDS, lower=True)
-        self.filter = tamis.build(keys, exclude=excluded, on_conflict="drop", fpr=1e-9)
-        self.sources = tamis.map(keys, names[first])
+        # The filter rejects nearly all, quickly; the map recognises the rest.
+        self.filter = tamis.build(keys, exclude=excluded, on_conflict="drop", fpr=1e-4, kind="chained-fuse")
+        self.sources = tamis.map(keys, names[first], fingerprint=24)
 
     def hits(self, texts: pyarrow.Array) -> dict[int, dict[str, int]]:
         """For each row with hits: how many n-grams are of which evaluation set."""
@@ -39,8 +40,9 @@ class Decontaminator:
         hit = self.filter.contains_many(keys)
         found: dict[int, dict[str, int]] = {}
         for row, name in zip(rows[hit].tolist(), self.sources.get_many(keys[hit]).to_pylist()):
-            of_row = found.setdefault(row, {})
-            of_row[name] = of_row.get(name, 0) + 1
+            if name is not None:
+                of_row = found.setdefault(row, {})
+                of_row[name] = of_row.get(name, 0) + 1
         return found
 
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use tamis::{Collector, Key, KeyType, Options, Sealed};
 
 use crate::answers::{Answer, many};
@@ -29,6 +29,13 @@ file_class! {
     /// Filter(keys=2, excluded=1, fpr=0.00781, key_type='bytes', nbytes=147)
     Filter of "filter" {
         fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+            // Plain text is most of what comes, and one comparison tells it.
+            if let Ok(text) = key.cast_exact::<PyString>()
+                && let Ok(text) = text.to_str()
+                && let Ok(answer) = self.inner.contains(text)
+            {
+                return Ok(answer);
+            }
             Ok(contains(&self.inner, key, None)?)
         }
 

@@ -23,8 +23,8 @@ struct Runs {
     last: u64,
     /// Hashes of the words of one text.
     hashes: Vec<u64>,
-    keys: Vec<u8>,
-    rows: Vec<u8>,
+    keys: Vec<u64>,
+    rows: Vec<u64>,
 }
 
 impl Runs {
@@ -47,16 +47,23 @@ impl Runs {
         }
         let Some(first) = self.hashes.get(..self.words) else { return Ok(()) };
         let mut key = first.iter().fold(0u64, |key, hash| key.wrapping_mul(STEP).wrapping_add(*hash));
-        let row = (row as u64).to_ne_bytes();
-        self.keys.extend_from_slice(&key.to_ne_bytes());
-        self.rows.extend_from_slice(&row);
-        for (old, new) in self.hashes.iter().zip(&self.hashes[self.words..]) {
-            key = key.wrapping_mul(STEP).wrapping_add(*new).wrapping_sub(old.wrapping_mul(self.last));
-            self.keys.extend_from_slice(&key.to_ne_bytes());
-            self.rows.extend_from_slice(&row);
-        }
+        self.keys.push(key);
+        let last = self.last;
+        self.keys.extend(self.hashes.iter().zip(&self.hashes[self.words..]).map(|(old, new)| {
+            key = key.wrapping_mul(STEP).wrapping_add(*new).wrapping_sub(old.wrapping_mul(last));
+            key
+        }));
+        self.rows.resize(self.keys.len(), row as u64);
         Ok(())
     }
+}
+
+/// The bytes of some words, which NumPy reads as words again.
+fn words_of<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyByteArray>> {
+    PyByteArray::new_with(py, 8 * words.len(), |bytes| {
+        bytes.as_chunks_mut::<8>().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_ne_bytes());
+        Ok(())
+    })
 }
 
 /// The keys of all runs of words, 8 bytes each, and the rows of their texts.
@@ -88,5 +95,5 @@ pub(crate) fn _ngrams<'py>(
             }
         }
     })?;
-    Ok((PyByteArray::new(py, &runs.keys), PyByteArray::new(py, &runs.rows)))
+    Ok((words_of(py, &runs.keys)?, words_of(py, &runs.rows)?))
 }

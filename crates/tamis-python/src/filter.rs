@@ -374,6 +374,9 @@ impl Filter {
     }
 }
 
+/// Rows, reasons, the number of keys and of excluded keys.
+type Planned<'py> = (Vec<Bound<'py, PyDict>>, Vec<String>, u64, u64);
+
 /// Plans every design; builds nothing. Returns rows, reasons, and how many keys and excluded keys there are.
 #[pyfunction]
 #[pyo3(signature = (keys, exclude, workload, options))]
@@ -383,7 +386,7 @@ pub(crate) fn _plan<'py>(
     exclude: Option<&Bound<'py, PyAny>>,
     workload: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     options: &Bound<'py, PyDict>,
-) -> PyResult<(Vec<Bound<'py, PyDict>>, Vec<String>, u64, u64)> {
+) -> PyResult<Planned<'py>> {
     let request = Request::new(keys, exclude, workload, Given::new(options)?)?;
     let plan = py.detach(|| {
         request.run(|ready| match ready {

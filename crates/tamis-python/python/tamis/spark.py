@@ -131,4 +131,4 @@ def contains(filter: Filter, column: Any) -> Any:
             spark._opened[identity] = pickle.loads(data)
         return spark._opened[identity].contains_many(keys)
 
-    return functions.arrow_udf(answer, "boolean", functions.ArrowUDFType.SCALAR)(column)
+    return functions.arrow_udf(answer, "boolean")(column)

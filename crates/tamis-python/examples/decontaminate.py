@@ -36,10 +36,11 @@ class Decontaminator:
 
     def hits(self, texts: pyarrow.Array) -> dict[int, dict[str, int]]:
         """For each row with hits: how many n-grams are of which evaluation set."""
-        keys, rows = tamis.ngrams(texts, WORDS, lower=True)
-        hit = self.filter.contains_many(keys)
+        keys, offsets = tamis.ngrams(texts, WORDS, lower=True)
+        hit = numpy.flatnonzero(self.filter.contains_many(keys))
+        rows = numpy.searchsorted(offsets, hit, side="right") - 1
         found: dict[int, dict[str, int]] = {}
-        for row, name in zip(rows[hit].tolist(), self.sources.get_many(keys[hit]).to_pylist()):
+        for row, name in zip(rows.tolist(), self.sources.get_many(keys[hit]).to_pylist()):
             if name is not None:
                 of_row = found.setdefault(row, {})
                 of_row[name] = of_row.get(name, 0) + 1

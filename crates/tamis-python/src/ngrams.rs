@@ -24,7 +24,8 @@ struct Runs {
     /// Hashes of the words of one text.
     hashes: Vec<u64>,
     keys: Vec<u64>,
-    rows: Vec<u64>,
+    /// How many keys there are up to each text.
+    offsets: Vec<u64>,
 }
 
 impl Runs {
@@ -53,7 +54,6 @@ impl Runs {
             key = key.wrapping_mul(STEP).wrapping_add(*new).wrapping_sub(old.wrapping_mul(last));
             key
         }));
-        self.rows.resize(self.keys.len(), row as u64);
         Ok(())
     }
 }
@@ -66,7 +66,7 @@ fn words_of<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyByteAr
     })
 }
 
-/// The keys of all runs of words, 8 bytes each, and the rows of their texts.
+/// The keys of all runs of words, 8 bytes each, and where those of each text start and end.
 #[pyfunction]
 pub(crate) fn _ngrams<'py>(
     py: Python<'py>,
@@ -80,7 +80,7 @@ pub(crate) fn _ngrams<'py>(
     let mut column = Column::new(texts)?;
     let runs = py.detach(|| {
         let last = (0..words).fold(1u64, |power, _| power.wrapping_mul(STEP));
-        let mut runs = Runs { hasher: Hasher::seeded(0), words, last, hashes: vec![], keys: vec![], rows: vec![] };
+        let mut runs = Runs { hasher: Hasher::seeded(0), words, last, hashes: vec![], keys: vec![], offsets: vec![0] };
         loop {
             let first = column.row;
             let Some(chunk) = column.next()? else { return Ok::<_, Failure>(runs) };
@@ -92,8 +92,9 @@ pub(crate) fn _ngrams<'py>(
                         return Err(Failure::KeyType("texts: numbers; expected text".into()));
                     }
                 }
+                runs.offsets.push(runs.keys.len() as u64);
             }
         }
     })?;
-    Ok((words_of(py, &runs.keys)?, words_of(py, &runs.rows)?))
+    Ok((words_of(py, &runs.keys)?, words_of(py, &runs.offsets)?))
 }

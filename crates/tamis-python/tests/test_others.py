@@ -154,7 +154,8 @@ def test_ngrams():
     texts = ["to be or not to be", None, "", "a", " Or  not\tto\nBE ", "ü to be or", "to be ü or"]
     for words in range(1, 5):
         for lower in (False, True):
-            keys, rows = tamis.ngrams(texts, words, lower=lower)
+            keys, offsets = tamis.ngrams(texts, words, lower=lower)
+            rows = np.repeat(range(len(texts)), np.diff(offsets))
             expected = []
             for row, text in enumerate(texts):
                 found = ((text or "").lower() if lower else text or "").split()
@@ -164,7 +165,7 @@ def test_ngrams():
             assert len(set(grams)) == len(set(keys.tolist())) == len(set(zip(grams, keys.tolist())))
             for column in (pa.array(texts), pl.Series(texts), pd.Series(texts)):
                 assert (tamis.ngrams(column, words, lower=lower)[0] == keys).all()
-    assert len(tamis.ngrams([], 3)[0]) == 0
+    assert len(tamis.ngrams([], 3)[0]) == 0 and tamis.ngrams([], 3)[1].tolist() == [0]
     for texts, words in ((["a"], 0), ([1], 1), ([b"\xff\xfe"], 1)):
         with pytest.raises(tamis.InputError):
             tamis.ngrams(texts, words)

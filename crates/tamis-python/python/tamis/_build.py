@@ -265,21 +265,22 @@ def digests(keys: Any, *, seed: int | None = None, secret: bytes | str | None = 
 
 
 def ngrams(texts: Any, words: int, *, lower: bool = False) -> tuple[Any, Any]:
-    """Returns the keys of all runs of so many words of a column of texts, and the row of each: two arrays of NumPy.
+    """Returns the keys of all runs of so many words of a column of texts, and where those of each text start: two arrays
+    of NumPy. The keys of text ``i`` are ``keys[offsets[i] : offsets[i + 1]]``.
 
-    White space separates words. A missing text has none. Equal runs have equal keys, which are integers of 64 bits.
+    White space separates words. A missing text has no keys. Equal runs have equal keys, which are integers of 64 bits.
 
     lower: the case of letters does not matter.
 
     >>> import tamis
-    >>> keys, rows = tamis.ngrams(["to be or not to be", "or not", "not to be"], 3)
-    >>> rows
-    array([0, 0, 0, 0, 2])
+    >>> keys, offsets = tamis.ngrams(["to be or not to be", "or not", "not to be"], 3)
+    >>> offsets
+    array([0, 4, 4, 5])
     >>> bool(keys[3] == keys[4])
     True
     """
-    keys, rows = _tamis._ngrams(texts, words, lower)
-    return _columns.numpy_words(keys, "u8"), _columns.numpy_words(rows, "i8")
+    keys, offsets = _tamis._ngrams(texts, words, lower)
+    return _columns.numpy_words(keys, "u8"), _columns.numpy_words(offsets, "i8")
 
 
 def open(

@@ -128,7 +128,7 @@ impl<'a> Options<'a> {
     pub fn build<K: Key>(self, keys: impl IntoIterator<Item = K> + 'a) -> FilterBuilder<'a> {
         let feed: Feed<'a, Collector<'a>> = Box::new(move |collector| {
             let keys = keys.into_iter();
-            collector.expect(total(&keys));
+            collector.announce(total(&keys));
             keys.into_iter().try_for_each(|key| Ok(collector.push(key)?))
         });
         let options = Options { key_type: Some(K::KEY_TYPE), ..self };
@@ -158,6 +158,15 @@ impl<'a> Options<'a> {
 
         /// Announces calls of [`Sealed::push_query`](crate::Sealed::push_query) after excluded keys, which are kept until then.
         with_workload() => expecting = true;
+
+        /// Announces the key type of the keys, which a [`Collector`] otherwise has from the first of them: that of a filter without keys.
+        ///
+        /// ```
+        /// let none = tamis::stream().with_key_type(tamis::KeyType::Integer).start().finish()?;
+        /// assert!(!none.contains(7)?);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        with_key_type(key_type: KeyType) => key_type = Some(key_type);
     }
 
     /// The options that all builds share, for a build that is no filter.

@@ -119,6 +119,17 @@ pub(crate) fn cascade(lambda: f64, delta: f64) -> f64 {
     lambda.log2() + layers
 }
 
+/// A cascade of so many layers, the last of which is an exact bit for what the filters before it leave: `delta^i n` keys or negatives by
+/// turns in filter i, and two of these lists in the end.
+pub(crate) fn cascade_layers(lambda: f64, delta: f64, layers: u32) -> Stages {
+    let filters = layers.max(1) as i32 - 1;
+    if filters == 0 {
+        return Stages { first: 0.0, second: 1.0 + lambda };
+    }
+    let later: f64 = (1..filters).map(|i| delta.powi(i) * -2.0 * delta.log2()).sum();
+    Stages { first: (lambda / delta).log2() + later, second: delta.powi(filters - 1) + delta.powi(filters) }
+}
+
 /// The simpler form of [`free_set`](tamis::bounds::free_set), equation (1) of \[FPFS\]: the least of
 /// `s log2(1/p) + t p log2 e` over `p <= fpp`.
 ///
@@ -317,6 +328,15 @@ mod tests {
             close(cascade(lambda, 1.0), lambda.log2() + 2.885_390, 1e-6);
             close(cascade(1.0 / lambda, 0.5), cascade(lambda, 0.5) / lambda, 1e-12);
         }
+        // With more and more layers the exact bit has nothing left to do.
+        for delta in [0.5, 0.5f64.sqrt()] {
+            let at = |layers| cascade_layers(16.0, delta, layers);
+            close(at(64).bits(), cascade(16.0, delta), 1e-6);
+            assert!((2..30).all(|layers| at(layers).bits() < at(layers + 1).bits()));
+            close(at(2).bits(), (16.0 / delta).log2() + 1.0 + delta, 1e-12);
+        }
+        close(cascade(16.0, 0.5f64.sqrt()) - 4.0, 2.914, 1e-3);
+        assert_eq!(cascade_layers(16.0, 0.5, 1).bits(), 17.0);
         // The row "cascade" of the same comparison at delta = 1/2: Bloom and ribbon.
         for (lambda, bloom, ribbon) in [(1.0, 2.16, 1.51), (3.0, 2.04, 1.43), (16.0, 1.84, 1.29), (1000.0, 1.64, 1.15)]
         {

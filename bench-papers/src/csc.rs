@@ -1,4 +1,4 @@
-//! \[CSC\] -> its figures 2, 4 and 6 to 13 again, and what the library's many-sets index reaches.
+//! \[CSC\] -> its table and figures 2 and 4 to 13 again, and what the library's many-sets index reaches.
 //!
 //! The figures are printed without numbers; what the text says about them is in the notes below our tables. The paper's
 //! rivals are our own ([`crate::many`]), the data is generated with its skew, and real where `TAMIS_DATA` names a folder.
@@ -79,6 +79,8 @@ enum Part {
     Figure2,
     /// What repetitions gain, by the formula.
     Figure4,
+    /// The data: table 1 and figure 5.
+    Figure5,
     /// Partitions and repetitions.
     Figure6,
     /// False sets and times by memory: figures 7 and 9.
@@ -100,9 +102,10 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Part; 11] = [
+    const ALL: [Part; 12] = [
         Part::Figure2,
         Part::Figure4,
+        Part::Figure5,
         Part::Figure6,
         Part::Figure7,
         Part::Figure8,
@@ -140,6 +143,9 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut figures = Vec::new();
     if options.wants(Part::Figure4) {
         figures.extend(formulas::figure4());
+    }
+    if options.wants(Part::Figure5) {
+        figures.extend(figures::figure5(options));
     }
     of_rcv1(options, &mut figures);
     if options.wants(Part::Figure7) || options.wants(Part::Figure8) || options.wants(Part::Tuned) {
@@ -186,7 +192,7 @@ fn of_rcv1(options: &Options, figures: &mut Vec<Grid>) {
 fn of_amazon(options: &Options, figures: &mut Vec<Grid>) {
     let load = options.amazon();
     if options.wants(Part::Figure7) {
-        figures.extend(figures::by_memory(&load, &[20.0, 40.0], options));
+        figures.extend(figures::by_memory(&load, &[10.0, 20.0, 40.0, 60.0], options));
     }
     if options.wants(Part::Figure8) {
         figures.extend(figures::by_multiplicity(&load, 20.0, options));

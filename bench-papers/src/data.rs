@@ -3,7 +3,7 @@
 //! The files are those of the folder that `TAMIS_DATA` names. Text is hashed to 64 bits, and a collision between keys
 //! and negatives, which would make an experiment impossible and not wrong, is looked for.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
@@ -98,11 +98,14 @@ pub(crate) fn urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
     Ok(sets(lines(&hosts), lines(&ranked)))
 }
 
-/// The same, and the domains in the order of their ranks.
-pub(crate) fn ranked_urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
+/// The same, with the domains in the order of their ranks, and the name of every number.
+pub(crate) fn ranked_urls(dir: &Path) -> Result<(Sets, HashMap<u64, Vec<u8>>), Box<dyn Error>> {
     let hosts = read(&dir.join("urls/phishing-hosts.txt.zst"))?;
     let ranked = read(&dir.join("urls/tranco-top1m.txt.zst"))?;
-    Ok(in_order(lines(&hosts), lines(&ranked)))
+    let hasher = Hasher::seeded(0);
+    let named = |line: &[u8]| (hasher.bytes(line).to_bits() as u64, line.to_vec());
+    let names = lines(&hosts).chain(lines(&ranked)).map(named).collect();
+    Ok((in_order(lines(&hosts), lines(&ranked)), names))
 }
 
 /// Hashes both sides and keeps the order of the negatives.
@@ -113,6 +116,46 @@ fn in_order<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<I
     let negatives =
         negatives.map(|line| hasher.bytes(line).to_bits() as u64).filter(|key| wanted.remove(key)).collect();
     Sets { keys, negatives }
+}
+
+/// Names of hosts: members, and negatives in the order of their ranks.
+pub(crate) struct Names {
+    /// Where they come from.
+    pub(crate) source: &'static str,
+    pub(crate) members: Vec<Vec<u8>>,
+    pub(crate) negatives: Vec<Vec<u8>>,
+}
+
+/// Names of one dot, without `www.`.
+fn comparable(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines(bytes)
+        .map(|line| line.trim_ascii())
+        .map(|line| line.strip_prefix(b"www.").unwrap_or(line))
+        .filter(|line| line.iter().filter(|&&byte| byte == b'.').count() == 1)
+}
+
+/// Names of phishing hosts against well-known names of the Tranco list; without that data, the two lists of the repository. At most `most`
+/// members, and at most so many negatives for each.
+///
+/// Names of one dot on both sides, so that the number of dots tells nothing, and names on both lists are left out.
+pub(crate) fn host_names(most: usize, per_member: usize) -> Result<Names, Box<dyn Error>> {
+    let (source, [bad, good]) = match folder() {
+        Some(dir) => {
+            let files = ["urls/phishing-hosts.txt.zst", "urls/tranco-top1m.txt.zst"];
+            ("phishing hosts against the Tranco list", [read(&dir.join(files[0]))?, read(&dir.join(files[1]))?])
+        }
+        None => {
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/quickstart");
+            let files = [std::fs::read(dir.join("deny.txt"))?, std::fs::read(dir.join("allow.txt"))?];
+            ("the two lists of the repository", files)
+        }
+    };
+    let [bad_names, good_names] = [&bad, &good].map(|bytes| comparable(bytes).collect::<BTreeSet<&[u8]>>());
+    let members: Vec<Vec<u8>> = bad_names.difference(&good_names).take(most).map(|name| name.to_vec()).collect();
+    let mut seen = bad_names;
+    let negatives = comparable(&good).filter(|name| seen.insert(name)).take(members.len() * per_member);
+    let negatives = negatives.map(<[u8]>::to_vec).collect();
+    Ok(Names { source, members, negatives })
 }
 
 #[cfg(test)]
@@ -133,6 +176,15 @@ mod tests {
         let hash = |line: &str| Hasher::seeded(0).bytes(line.as_bytes()).to_bits() as u64;
         let sets = in_order(lines(b"bad\n"), lines(b"zeta\nbad\nalpha\nzeta\n"));
         assert_eq!((sets.keys, sets.negatives), (vec![hash("bad")], vec![hash("zeta"), hash("alpha")]));
+    }
+
+    #[test]
+    fn names_of_hosts_are_comparable_and_disjoint() {
+        let Names { members, negatives, .. } = host_names(5000, 2).unwrap();
+        assert_eq!((members.len(), negatives.len()), (5000, 10_000));
+        let all: HashSet<&Vec<u8>> = members.iter().chain(&negatives).collect();
+        assert_eq!(all.len(), 15_000);
+        assert!(all.iter().all(|name| name.iter().filter(|&&byte| byte == b'.').count() == 1));
     }
 
     /// The numbers of the paper's section 5.1.

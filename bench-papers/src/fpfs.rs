@@ -21,6 +21,7 @@ use crate::ours;
 use crate::xor::free_set::{Design, FreeSet};
 
 mod cases;
+mod members;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -191,6 +192,7 @@ impl table::Report for Report<'_> {
         }
         if !self.measured.is_empty() {
             tables.push(self.measured_table());
+            tables.push(members::table(&self.measured, self.options.n));
         }
         tables.extend(self.cases.iter().map(cases::Case::table));
         tables
@@ -345,6 +347,9 @@ mod tests {
             assert!((passed - mean).abs() < 5.0 * mean.sqrt() + 1.0, "{passed}, {mean}");
         }
         let ours = ours::free_set(8).len();
-        assert_eq!(report.tables()[0].rows.len(), 4 * (4 + ours));
+        let tables = report.tables();
+        assert_eq!((tables.len(), tables[0].rows.len(), tables[1].rows.len()), (2, 4 * (4 + ours), 4 * 8));
+        // Every row of figure 12 has a time and a ratio.
+        assert!(tables[1].rows.iter().all(|row| row[1] != "-" && row[2] != "-"));
     }
 }

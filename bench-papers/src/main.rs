@@ -7,6 +7,7 @@
 //!   cargo run --release -p tamis-bench-papers -- chained --apps cuckoo,lsm
 //!   cargo run --release -p tamis-bench-papers -- stacked
 //!   cargo run --release -p tamis-bench-papers -- csc --part targets
+//!   cargo run --release -p tamis-bench-papers -- families
 //! ```
 //!
 //! `-- paper csc` is `-- csc`. Exit codes are those of `tamis-bench`.
@@ -21,6 +22,7 @@ mod bounds;
 mod chained;
 mod csc;
 mod data;
+mod families;
 mod fpfs;
 mod golomb;
 mod many;
@@ -48,10 +50,12 @@ enum Paper {
     Fpfs(fpfs::Options),
     /// ChainedFilter: figures 4, 6, 7, 8 and 10 to 13, tables 2 and 3, and maps beside them.
     Chained(chained::Options),
-    /// Circular shift and coalesce, many sets: figures 2, 4 and 6 to 13, and the library's targets.
+    /// Circular shift and coalesce, many sets: table 1, figures 2 and 4 to 13, and the library's targets.
     Csc(csc::Options),
     /// Stacked filters: table 2, figures 2 to 5, the planner beside them; figure 6 with --adaptive.
     Stacked(stacked::Options),
+    /// Learn, stack or adapt: families of filters at equal bytes, on queries that are static, skewed, shifting or chosen by an adversary.
+    Families(families::Options),
 }
 
 fn run(Cli { paper, output }: &Cli) -> Result<bool, Box<dyn Error>> {
@@ -60,6 +64,7 @@ fn run(Cli { paper, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Paper::Chained(options) => output.publish(&chained::run(options)?),
         Paper::Csc(options) => output.publish(&csc::run(options)?),
         Paper::Stacked(options) => output.publish(&stacked::run(options)?),
+        Paper::Families(options) => output.publish(&families::run(options)?),
     }
 }
 

@@ -9,8 +9,13 @@ pub(crate) mod sets;
 
 /// Bits per key of a steered ribbon on the first integers, `n` of them, against the next ones.
 pub(crate) fn steered_bits(n: usize, negatives: usize, share: f64) -> Result<f64, tamis::Error> {
+    bits_of(Kind::Steered, n, negatives, share)
+}
+
+/// The same for another kind.
+pub(crate) fn bits_of(kind: Kind, n: usize, negatives: usize, share: f64) -> Result<f64, tamis::Error> {
     let (keys, all) = (n as u64, (n + negatives) as u64);
-    let build = tamis::build(0..keys).exclude(keys..all).kind(Kind::Steered);
+    let build = tamis::build(0..keys).exclude(keys..all).kind(kind);
     let filter = if share > 0.0 { build.excluded_fpr(share) } else { build.exact() }.finish()?;
     Ok(filter.as_bytes().len() as f64 * 8.0 / n as f64)
 }

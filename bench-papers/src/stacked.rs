@@ -18,6 +18,7 @@ mod families;
 mod firehose;
 mod formulas;
 mod guarded;
+mod learned;
 mod load;
 mod planner;
 mod robust;
@@ -46,10 +47,12 @@ pub(crate) struct Options {
     /// Queries per timing.
     #[arg(long, default_value_t = 1_000_000)]
     queries: usize,
-    /// Latency of a solid-state drive in µs, added for every read.
+    /// Latency of a solid-state drive in µs, assumed for every read.
+    ///
+    /// No device is read: throughput is arithmetic, reads x latency.
     #[arg(long, default_value_t = 100.0)]
     ssd_us: f64,
-    /// Latency of a hard disk in µs, added for every read.
+    /// Latency of a hard disk in µs, assumed for every read, as above.
     #[arg(long, default_value_t = 5000.0)]
     hdd_us: f64,
     /// Only figure 6: a stack that learns, beside one filter of its size.

@@ -49,6 +49,7 @@ mod patches;
 pub mod peers;
 mod record;
 mod sizes;
+mod slices;
 mod steer_table;
 mod store;
 pub mod stream;
@@ -92,6 +93,8 @@ enum Experiment {
     Adaptive(adaptive::Options),
     /// Filters that change: an exact bit alone and behind a first layer; changes per second, the longest one, bits.
     Change(change::Options),
+    /// A filter built in slices by several processes: time and peak memory of each, and whether the bytes are those of one build.
+    Slices(slices::Options),
 }
 
 fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
@@ -112,6 +115,8 @@ fn run(Cli { experiment, output }: &Cli) -> Result<bool, Box<dyn Error>> {
         Experiment::Store(options) => output.publish(&store::run(options)?),
         Experiment::Adaptive(options) => output.publish(&adaptive::run(options)?),
         Experiment::Change(options) => output.publish(&change::run(options)?),
+        Experiment::Slices(options) if !options.worker.is_empty() => plain(&slices::work(options)?),
+        Experiment::Slices(options) => output.publish(&slices::run(options)?),
     }
 }
 

@@ -4,6 +4,7 @@
 //! are made to one part of a file, which is then put together again; one in sixteen is made to its bytes as they are.
 
 use libfuzzer_sys::fuzzer_mutate;
+use tamis::learned::{Grams, Learned};
 use tamis::{Digest, Filter, FormatError, Hasher, Key, KeyType, Map, Sequence, Sets};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
@@ -21,6 +22,8 @@ pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
     let part = match seed % 16 {
         1 => &mut parts.head,
         2..6 => &mut parts.payload,
+        // The scorer of a learned filter.
+        6 if parts.head.get(FORM) == Some(&10) && !parts.more.is_empty() => &mut parts.more[0].1,
         6 => {
             parts.more = vec![(6, vec![])];
             &mut parts.more[0].1
@@ -54,6 +57,7 @@ fn open(bytes: Vec<u8>) -> Result<(), FormatError> {
         Some(2) => Map::open_unverified(bytes).map(drop),
         Some(3) => Sequence::open_unverified(bytes).map(drop),
         Some(4) => Sets::open_unverified(bytes).map(drop),
+        Some(10) => Learned::<Grams>::open_unverified(bytes).map(drop),
         _ => Filter::open_unverified(bytes).map(drop),
     }
 }

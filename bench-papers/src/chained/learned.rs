@@ -1,11 +1,8 @@
 //! \[Chained\] section 5.5, learned filters -> bytes by the share of the data that the model is trained on: figure 13.
 //!
-//! Names of phishing hosts against well-known names of the Tranco list: without `www.`, names of one dot on both sides, so that the number of
-//! dots tells nothing, and names on both lists left out. Without that data, the two lists of the repository.
+//! Members and excluded keys are those of [`data::host_names`], as many of each.
 
-use std::collections::BTreeSet;
 use std::error::Error;
-use std::path::Path;
 
 use serde::Serialize;
 use tamis::bounds::f;
@@ -44,34 +41,6 @@ pub(super) struct Row {
     score: f64,
     query: f64,
     batch: f64,
-}
-
-/// Names of one dot, without `www.`.
-fn comparable(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes
-        .split(|&byte| byte == b'\n')
-        .map(|line| line.trim_ascii())
-        .map(|line| line.strip_prefix(b"www.").unwrap_or(line))
-        .filter(|line| line.iter().filter(|&&byte| byte == b'.').count() == 1)
-}
-
-/// Members and excluded keys, at most so many of each.
-fn names(most: usize) -> Result<[Vec<Vec<u8>>; 2], Box<dyn Error>> {
-    let [bad, good] = match data::folder() {
-        Some(dir) => {
-            [data::read(&dir.join("urls/phishing-hosts.txt.zst"))?, data::read(&dir.join("urls/tranco-top1m.txt.zst"))?]
-        }
-        None => {
-            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/quickstart");
-            [std::fs::read(dir.join("deny.txt"))?, std::fs::read(dir.join("allow.txt"))?]
-        }
-    };
-    let [bad_names, good_names] = [&bad, &good].map(|bytes| comparable(bytes).collect::<BTreeSet<&[u8]>>());
-    let members: Vec<Vec<u8>> = bad_names.difference(&good_names).take(most).map(|name| name.to_vec()).collect();
-    // In the order of their ranks: well-known ones, as many.
-    let mut seen = bad_names;
-    let excluded = comparable(&good).filter(|name| seen.insert(name)).take(members.len()).map(<[u8]>::to_vec).collect();
-    Ok([members, excluded])
 }
 
 struct Data {
@@ -144,7 +113,7 @@ impl Data {
 
 /// Measures every structure at every share.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, Box<dyn Error>> {
-    let [members, excluded] = names(options.n)?;
+    let data::Names { members, negatives: excluded, .. } = data::host_names(options.n, 1)?;
     let data = Data { members, excluded };
     let exact = |kind| tamis::Options::default().exact().kind(kind);
     let bloom = || tamis::Options::default().fpr(RATE / 2.0).kind(Kind::ClassicBloom);

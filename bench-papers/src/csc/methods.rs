@@ -96,6 +96,12 @@ impl Method {
 
     /// The index, or a word in the grid about why there is none.
     pub(super) fn built(self, load: &Load, bits: u64, grid: &mut Grid) -> Option<Box<dyn Index>> {
+        // Too little memory for slots of four bits: the answer of this method, not a fault.
+        if let CscCuckooRepeated { repetitions, .. } = self
+            && !ours::sets::cuckoo_fits(load, bits, repetitions)
+        {
+            return None;
+        }
         match self.build(load, bits) {
             Ok(index) => Some(index),
             // Cuckoo filters for the largest set do not fit everywhere: that is their answer, not a fault.

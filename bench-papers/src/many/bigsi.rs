@@ -7,13 +7,18 @@
 use super::filters::Filters;
 use super::{Built, Index, Load, PROBES, digest, places, push_ones, salts};
 
-/// Filters one after the other.
-pub(crate) struct PerSet(Filters);
+/// Filters one after the other, of which the first so many are queried: all, unless somebody says otherwise.
+pub(crate) struct PerSet(Filters, usize);
 
 impl PerSet {
     /// Filters that take `bits` together.
     pub(crate) fn build(load: &Load, bits: u64) -> Built {
         Ok(Box::new(PerSet::filters(load, bits)))
+    }
+
+    /// The same filters, of which so many are queried.
+    pub(crate) fn queried(self, sets: usize) -> PerSet {
+        PerSet(self.0, sets)
     }
 
     /// The same, with its filters to be seen.
@@ -25,7 +30,7 @@ impl PerSet {
             let places = places(digest(key), &salts, m);
             sets.iter().for_each(|&set| filters.insert(set as usize, places));
         }
-        PerSet(filters)
+        PerSet(filters, load.sets)
     }
 
     /// The share of ones of every filter.
@@ -41,21 +46,32 @@ impl Index for PerSet {
 
     fn find(&self, key: u64, sets: &mut Vec<u32>) {
         sets.clear();
-        self.0.all(&places(digest(key), &salts(0), self.0.m), |set| sets.push(set as u32));
+        self.0.first(self.1, &places(digest(key), &salts(0), self.0.m), |set| sets.push(set as u32));
     }
 }
 
 /// Filters side by side.
 pub(crate) struct Rows {
     words: Vec<u64>,
-    /// Words of a row.
+    /// Words of a row, and how many of them are queried.
     width: usize,
+    queried: usize,
     m: usize,
 }
 
 impl Rows {
     /// Rows of whole words that take `bits` together.
     pub(crate) fn build(load: &Load, bits: u64) -> Built {
+        Ok(Box::new(Rows::filters(load, bits)))
+    }
+
+    /// The same rows, of which the words of the first so many sets are queried.
+    pub(crate) fn queried(self, sets: usize) -> Rows {
+        Rows { queried: sets.div_ceil(64).min(self.width), ..self }
+    }
+
+    /// The same, as what it is.
+    pub(crate) fn filters(load: &Load, bits: u64) -> Rows {
         let width = load.sets.div_ceil(64);
         let m = (bits as usize / (64 * width)).max(1);
         let mut words = vec![0; m * width];
@@ -66,7 +82,7 @@ impl Rows {
                 places.into_iter().for_each(|row| words[row * width + set as usize / 64] |= 1 << (set % 64));
             }
         }
-        Ok(Box::new(Rows { words, width, m }))
+        Rows { words, width, queried: width, m }
     }
 }
 
@@ -78,7 +94,7 @@ impl Index for Rows {
     fn find(&self, key: u64, sets: &mut Vec<u32>) {
         sets.clear();
         let rows: [&[u64]; PROBES] =
-            places(digest(key), &salts(0), self.m).map(|row| &self.words[row * self.width..(row + 1) * self.width]);
+            places(digest(key), &salts(0), self.m).map(|row| &self.words[row * self.width..][..self.queried]);
         let [a, b, c] = rows;
         for (i, ((a, b), c)) in a.iter().zip(b).zip(c).enumerate() {
             push_ones(a & b & c, 64 * i, sets);

@@ -35,8 +35,14 @@ impl Filters {
 
     /// Calls `each` with the number of every filter that holds all places.
     #[inline(always)]
-    pub(super) fn all(&self, places: &[usize; PROBES], mut each: impl FnMut(usize)) {
-        for (filter, words) in self.words.chunks_exact(self.stride).enumerate() {
+    pub(super) fn all(&self, places: &[usize; PROBES], each: impl FnMut(usize)) {
+        self.first(self.len(), places, each);
+    }
+
+    /// The same for the first so many filters.
+    #[inline(always)]
+    pub(super) fn first(&self, filters: usize, places: &[usize; PROBES], mut each: impl FnMut(usize)) {
+        for (filter, words) in self.words.chunks_exact(self.stride).take(filters).enumerate() {
             if holds(words, places) {
                 each(filter);
             }

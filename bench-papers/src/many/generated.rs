@@ -27,6 +27,24 @@ pub(crate) fn amazon(scale: f64, seed: u64) -> Load {
     skewed("AmazonCat-like", 14_588, (4_200_000.0 * scale) as usize, 3.53, (29.0 * scale / 5.0) as usize, seed)
 }
 
+/// DNA-500: 500 sets, 1.04 sets per key, the largest set 26.5 times the smallest.
+pub(crate) fn dna500(pairs: usize, seed: u64) -> Load {
+    flat("DNA-500-like", (500, pairs), 1.04, 12_207_582.0 / 461_136.0, seed)
+}
+
+/// DNA-100: 100 sets, 1.00 sets per key, the largest set 10.2 times the smallest.
+pub(crate) fn dna100(pairs: usize, seed: u64) -> Load {
+    flat("DNA-100-like", (100, pairs), 1.0, 9_286_278.0 / 913_912.0, seed)
+}
+
+/// Sets whose sizes rise evenly in logarithms, from the least to the largest of a table: \[CSC\] says of DNA-500 that cuckoo
+/// filters for the largest set have about three times the buckets of all pairs, and so the largest has 3.4 times the mean.
+fn flat(name: &str, (sets, pairs): (usize, usize), mean: f64, ratio: f64, seed: u64) -> Load {
+    let pairs = pairs.max(sets);
+    let least = pairs as f64 / sets as f64 * ratio.ln() / (ratio - 1.0);
+    filled(name, pairs, mean, &sizes(sets, pairs, least as usize, pairs, 1e6), seed)
+}
+
 /// 256 sets, 20 million pairs.
 pub(crate) fn large(scale: f64, seed: u64) -> Load {
     skewed("256 skewed sets", 256, (2e7 * scale) as usize, 4.0, (2e4 * scale) as usize, seed)
@@ -42,10 +60,12 @@ fn solve(wanted: f64, (mut low, mut high): (f64, f64), f: impl Fn(f64) -> f64) -
 }
 
 /// Sizes that add up to `pairs`, from `least` on and at most `most`, the largest first.
-fn sizes(n: usize, pairs: usize, least: usize, most: usize) -> Vec<usize> {
+fn sizes(n: usize, pairs: usize, least: usize, most: usize, shift: f64) -> Vec<usize> {
     let least = least.max(1).min(pairs / n) as f64;
-    let size = |i: usize, a: f64| (least * ((n as f64 + SHIFT) / (i as f64 + 1.0 + SHIFT)).powf(a)).min(most as f64);
-    let a = solve(pairs as f64, (0.0, 8.0), |a| (0..n).map(|i| size(i, a)).sum());
+    // The steepest law has the largest set e^8 times, or where it is not shifted n^8 times, as large as the least.
+    let steepest = 8.0 / ((n as f64 + shift) / (1.0 + shift)).ln().min(1.0);
+    let size = |i: usize, a: f64| (least * ((n as f64 + shift) / (i as f64 + 1.0 + shift)).powf(a)).min(most as f64);
+    let a = solve(pairs as f64, (0.0, steepest), |a| (0..n).map(|i| size(i, a)).sum());
     let mut sizes: Vec<usize> = (0..n).map(|i| size(i, a) as usize).collect();
     // Rounding leaves less than one pair per set, and the head has room for it.
     let mut left = pairs.saturating_sub(sizes.iter().sum());
@@ -85,8 +105,17 @@ fn multiplicities(keys: usize, pairs: usize, sets: usize) -> Vec<u32> {
 /// Sets of skewed sizes and keys of skewed multiplicity.
 pub(crate) fn skewed(name: &str, sets: usize, pairs: usize, mean: f64, least: usize, seed: u64) -> Load {
     let pairs = pairs.max(sets);
-    let keys = ((pairs as f64 / mean) as usize).clamp(1, pairs).max(pairs.div_ceil(sets));
-    let sizes = sizes(sets, pairs, least, keys);
+    filled(name, pairs, mean, &sizes(sets, pairs, least, key_count(pairs, mean, sets), SHIFT), seed)
+}
+
+fn key_count(pairs: usize, mean: f64, sets: usize) -> usize {
+    ((pairs as f64 / mean) as usize).clamp(1, pairs).max(pairs.div_ceil(sets))
+}
+
+/// Sets of these sizes, the largest first, and keys of skewed multiplicity.
+fn filled(name: &str, pairs: usize, mean: f64, sizes: &[usize], seed: u64) -> Load {
+    let sets = sizes.len();
+    let keys = key_count(pairs, mean, sets);
     let mut dice = Stream::new(seed ^ 0x7365_7473);
     let below = |dice: &mut Stream, n: usize| ((u128::from(dice.draw()) * n as u128) >> 64) as usize;
     let mut pool: Vec<u32> = Vec::with_capacity(pairs);
@@ -101,7 +130,7 @@ pub(crate) fn skewed(name: &str, sets: usize, pairs: usize, mean: f64, least: us
     dice.shuffle(&mut numbers);
     let mut held_by = vec![u32::MAX; keys];
     let mut filled = Vec::with_capacity(pairs);
-    for (&set, &size) in numbers.iter().zip(&sizes) {
+    for (&set, &size) in numbers.iter().zip(sizes) {
         let set = set as u32;
         let (mut twice, end) = (Vec::new(), filled.len() + size);
         while filled.len() < end {
@@ -139,6 +168,7 @@ pub(crate) fn skewed(name: &str, sets: usize, pairs: usize, mean: f64, least: us
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -153,6 +183,16 @@ mod tests {
         assert!(sizes[2455] > 10_000 && sizes[1800] < 100, "{} {}", sizes[2455], sizes[1800]);
         let lists_ascend = load.entries().all(|(_, sets)| !sets.is_empty() && sets.is_sorted_by(|a, b| a < b));
         assert!(lists_ascend);
+    }
+
+    #[test]
+    fn genomes_are_skewed_as_in_the_paper() {
+        for (load, n, over) in [(dna500(200_000, 1), 500, 3.4), (dna100(100_000, 1), 100, 2.5)] {
+            let sizes = load.sizes();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            let times = *most as f64 * n as f64 / load.pairs() as f64;
+            assert!((times / over - 1.0).abs() < 0.05, "{}: {least} to {most}, {times}", load.name);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tamis_bench::stream::Stream;
+use tamis_bench::stream::{Stream, scramble};
 
 /// Distinct keys, each with the sets that hold it.
 pub(crate) struct Load {
@@ -122,6 +122,24 @@ impl Load {
         self
     }
 
+    /// The same pairs in the first so many sets: a pair of another set becomes one of another key. A table of all pairs, of whose
+    /// rows only the first sets are read, is as full and as large.
+    pub(crate) fn folded(&self, sets: usize) -> Load {
+        let (mut keys, mut pairs) = (Vec::new(), Vec::with_capacity(self.pairs()));
+        for (key, ids) in self.entries() {
+            let mut last = None;
+            for &id in ids {
+                let (part, id) = (id / sets as u32, id % sets as u32);
+                if last != Some(part) {
+                    keys.push(key ^ scramble(part.into()) ^ scramble(0));
+                    last = Some(part);
+                }
+                pairs.push((keys.len() as u32 - 1, id));
+            }
+        }
+        Load::new(self.name.clone(), sets, keys, pairs.into_iter(), self.strangers.clone())
+    }
+
     /// Name and size, for the head of a table.
     pub(crate) fn describe(&self) -> String {
         let mut sizes = self.sizes();
@@ -152,6 +170,16 @@ mod tests {
         let load = Load::new("x", 4, vec![7, 8, 9], pairs.into_iter(), Stream::new(1));
         assert_eq!(load.entries().collect::<Vec<_>>(), [(7, &[0, 1, 3][..]), (8, &[2]), (9, &[0, 1])]);
         assert_eq!((load.pairs(), load.sizes()), (6, vec![2, 2, 1, 1]));
+    }
+
+    #[test]
+    fn folded_pairs_are_as_many() {
+        let load = Load::new("x", 7, vec![7, 8], [(0, 0), (0, 1), (0, 5), (0, 6), (1, 3)].into_iter(), Stream::new(1));
+        let folded = load.folded(3);
+        let lists: Vec<&[u32]> = folded.entries().map(|(_, sets)| sets).collect();
+        assert_eq!((folded.sets, folded.pairs(), lists), (3, 5, vec![&[0, 1][..], &[2], &[0], &[0]]));
+        assert_eq!(folded.keys[0], 7);
+        assert!(load.folded(7).entries().eq(load.entries()));
     }
 
     #[test]

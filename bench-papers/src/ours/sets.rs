@@ -94,10 +94,21 @@ pub(crate) fn bloom(load: &Load, bits: u64, hashes: u32, repetitions: u32, parti
     boxed(load, sets::stream().kind(Kind::Bloom).shape(bloom_shape(bits, hashes, repetitions, partitions)))
 }
 
+/// Buckets for all pairs, and the bits that a slot may have.
+fn slots(load: &Load, bits: u64, repetitions: u32) -> (u64, u64) {
+    let buckets = (load.pairs() as f64 / 4.0 / FILL) as u64 + 1;
+    (buckets, bits / (4 * buckets * u64::from(repetitions)))
+}
+
+/// Whether the narrowest slots fit.
+pub(crate) fn cuckoo_fits(load: &Load, bits: u64, repetitions: u32) -> bool {
+    slots(load, bits, repetitions).1 >= 4
+}
+
 /// The widest fingerprint that fits `bits`, and its bits.
 pub(crate) fn cuckoo_shape(load: &Load, bits: u64, repetitions: u32, partitions: usize) -> Shape {
-    let buckets = (load.pairs() as f64 / 4.0 / FILL) as u64 + 1;
-    let width = (bits / (4 * buckets * u64::from(repetitions))).clamp(4, 16) as u32;
+    let (buckets, width) = slots(load, bits, repetitions);
+    let width = width.clamp(4, 32) as u32;
     let partitions = if repetitions < 2 { 0 } else { partitions.max(1) as u32 };
     Shape { body: Body::Cuckoo { buckets, bits: width, repetitions, partitions }, existence: None, heavy: None }
 }
@@ -135,13 +146,28 @@ pub(crate) struct Inserted<'a> {
 }
 
 impl Inserted<'_> {
-    /// Inserts everything.
-    pub(crate) fn run(&mut self) -> Result<(), tamis::Error> {
+    /// Inserts everything, one pair after the other.
+    pub(crate) fn alone(&mut self) -> Result<(), tamis::Error> {
         for (key, sets) in self.load.entries() {
             for &set in sets {
                 self.editor.insert(key, set)?;
             }
         }
         Ok(())
+    }
+
+    /// Inserts everything, so many pairs in a call.
+    pub(crate) fn in_batches(&mut self, batch: usize) -> Result<(), tamis::Error> {
+        let mut pairs = Vec::with_capacity(batch);
+        for (key, sets) in self.load.entries() {
+            for &set in sets {
+                pairs.push((key, set));
+                if pairs.len() == batch {
+                    self.editor.insert_many(&pairs)?;
+                    pairs.clear();
+                }
+            }
+        }
+        self.editor.insert_many(&pairs)
     }
 }

@@ -61,7 +61,7 @@ pub(super) struct Row {
 
 impl Row {
     /// A filter that could not be built.
-    fn failed(name: &'static str, budget: f64, reason: String) -> Row {
+    pub(super) fn failed(name: &'static str, budget: f64, reason: String) -> Row {
         let none = f64::NAN;
         Row {
             name,

@@ -9,6 +9,8 @@
 //! Negatives are many, 10^8 in the paper. Where they are random numbers they are made again from their rank for every
 //! pass, and never held. Nothing is drawn when a rate is measured: every negative is asked for, and its weight is known.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use tamis::Filter;
@@ -129,6 +131,8 @@ enum Values {
 pub(super) struct Load {
     pub(super) keys: Vec<u64>,
     values: Values,
+    /// Names of keys and negatives; none of numbers.
+    pub(super) names: HashMap<u64, Vec<u8>>,
     /// What filters are told.
     told: Weights,
     /// What is asked.
@@ -159,6 +163,9 @@ pub(super) struct Passing {
     strict: bool,
 }
 
+/// What answers: values, and whether each passes.
+type Asked<'a> = dyn FnMut(&[u64], &mut [bool]) -> Result<(), String> + 'a;
+
 /// Strangers that are asked for besides: where all negatives are told there are no others.
 const STRANGERS: usize = 1_000_000;
 
@@ -176,6 +183,7 @@ impl Load {
         Load {
             keys: (0..keys).map(at).collect(),
             values: Values::Mixed(start.wrapping_add(keys as u64)),
+            names: HashMap::new(),
             told: Weights::zipf(exponent),
             asked: Weights::zipf(exponent),
             total,
@@ -189,7 +197,8 @@ impl Load {
         let total = values.len();
         // Lists are hashes: a number is a member of both with a chance of one in a million million.
         let strangers = scramble(total as u64);
-        Load { keys, values: Values::Listed(values), told, asked, total, given: given.min(total), strangers }
+        let (values, names) = (Values::Listed(values), HashMap::new());
+        Load { keys, values, names, told, asked, total, given: given.min(total), strangers }
     }
 
     /// The same queries, but filters are told another exponent.
@@ -202,6 +211,21 @@ impl Load {
     pub(super) fn with_given(mut self, given: usize) -> Load {
         self.given = given.min(self.total);
         self
+    }
+
+    /// The same numbers, each with the name that it is the hash of.
+    pub(super) fn named(mut self, names: HashMap<u64, Vec<u8>>) -> Load {
+        self.names = names;
+        self
+    }
+
+    /// The bytes of a key or a negative: its name, or the number where there are none.
+    pub(super) fn text(&self, value: u64) -> Cow<'_, [u8]> {
+        match self.names.get(&value) {
+            Some(name) => Cow::Borrowed(name),
+            None if self.names.is_empty() => Cow::Owned(value.to_le_bytes().to_vec()),
+            None => Cow::Owned(format!("{value:016x}.com").into_bytes()),
+        }
     }
 
     /// The negative of this rank.
@@ -238,17 +262,22 @@ impl Load {
 
     /// Asks for all negatives a filter that knows the heaviest `known`.
     pub(super) fn ask(&self, filter: &Filter, known: usize) -> Result<Passing, String> {
+        self.ask_by(known, &mut |values, answers| filter.contains_into(values, answers).map_err(|e| e.to_string()))
+    }
+
+    /// Asks for all negatives whatever answers.
+    pub(super) fn ask_by(&self, known: usize, filter: &mut Asked<'_>) -> Result<Passing, String> {
         let known = known.min(self.total);
-        let side = |ranks: Range<usize>| self.ask_for(filter, ranks);
         let strict = self.told.is_strict() || known == 0 || known == self.given;
         let strangers = self.strangers(STRANGERS);
         let mut answers = vec![false; strangers.len()];
-        filter.contains_into(&strangers, &mut answers).map_err(|e| e.to_string())?;
+        filter(&strangers, &mut answers)?;
         let strangers = [strangers.len(), answers.iter().filter(|yes| **yes).count()];
-        Ok(Passing { known: side(0..known)?, others: side(known..self.total)?, strangers, strict })
+        let (known, others) = (self.ask_for(filter, 0..known)?, self.ask_for(filter, known..self.total)?);
+        Ok(Passing { known, others, strangers, strict })
     }
 
-    fn ask_for(&self, filter: &Filter, ranks: Range<usize>) -> Result<Side, String> {
+    fn ask_for(&self, filter: &mut Asked<'_>, ranks: Range<usize>) -> Result<Side, String> {
         let (mut values, mut answers) = (Vec::with_capacity(BATCH), [false; BATCH]);
         let (mut passing, mut weight) = (0, 0.0);
         let mut from = ranks.start;
@@ -257,7 +286,7 @@ impl Load {
             values.clear();
             values.extend((from..to).map(|rank| self.value(rank)));
             let answers = &mut answers[..values.len()];
-            filter.contains_into(&values, answers).map_err(|e| e.to_string())?;
+            filter(&values, answers)?;
             for (rank, _) in (from..to).zip(answers).filter(|(_, yes)| **yes) {
                 passing += 1;
                 weight += self.asked.of(rank);

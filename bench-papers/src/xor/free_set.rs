@@ -30,7 +30,7 @@ impl Design {
     pub(crate) const ALL: [Design; 4] = [Design::Plain, Design::Two, Design::One, Design::Pair];
 
     /// The row's name.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Design::Plain => "xor, no free set",
             Design::Two => "xor TF",

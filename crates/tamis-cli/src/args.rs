@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use tamis::slices::Plan;
 use tamis::{Hasher, Limits, Options};
 
 use crate::input::{self, Format, Source};
@@ -221,12 +222,21 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
+    fn limits(&self) -> Limits {
+        let limits = Limits::default().memory(self.memory).disk(self.disk.unwrap_or(u64::MAX));
+        self.tmp.iter().fold(limits, |limits, folder| limits.tmp(folder))
+    }
+
     /// What a build gets of this, with a bar, and an end when it is interrupted.
     pub(crate) fn common(&self, interrupt: &Interrupt) -> Options<'static> {
-        let limits = Limits::default().memory(self.memory).disk(self.disk.unwrap_or(u64::MAX));
-        let limits = self.tmp.iter().fold(limits, |limits, folder| limits.tmp(folder));
-        let common = Options::default().limits(limits).cancel(interrupt.flag()).progress(Bar::callback());
+        let common = Options::default().limits(self.limits()).cancel(interrupt.flag()).progress(Bar::callback());
         self.threads.into_iter().fold(common, |common, threads| common.threads(threads))
+    }
+
+    /// A plan of slices with what one of them gets of this.
+    pub(crate) fn of_slice(&self, plan: Plan, interrupt: &Interrupt) -> Plan {
+        let plan = plan.limits(self.limits()).cancel(interrupt.flag());
+        self.threads.into_iter().fold(plan, |plan, threads| plan.threads(threads))
     }
 
     /// Whether the directory of temporary files exists.
@@ -311,6 +321,14 @@ pub(crate) fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, Strin
 
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     whole(text, 0..=u64::MAX)
+}
+
+/// How many slices a plan may have.
+pub(crate) fn number_of_slices(text: &str) -> Result<u32, String> {
+    match whole(text, 1..=4096)? as u32 {
+        slices if slices.is_power_of_two() => Ok(slices),
+        _ => Err("not a power of two; expected 1, 2, 4, .. 4096".to_string()),
+    }
 }
 
 fn threads(text: &str) -> Result<usize, String> {

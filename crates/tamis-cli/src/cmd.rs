@@ -16,6 +16,7 @@ mod prompt;
 mod queried;
 pub(crate) mod query;
 pub(crate) mod sets;
+pub(crate) mod slice;
 pub(crate) mod verify;
 
 use std::fmt;
@@ -92,6 +93,7 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
                 "set index" => "; use tamis sets",
                 "filter" => "; use tamis query or tamis verify",
                 "patch" => "; use it with --patch behind its filter",
+                "slice of a filter" => "; use tamis slice join",
                 _ => "",
             };
             anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use anyhow::Error;
 use serde_json::{Value, json};
@@ -129,16 +128,16 @@ pub(crate) fn conflicts(count: u64, advice: &str, first: &[Conflict]) -> Error {
 }
 
 /// Prints an error.
-pub(crate) fn report(error: &Error) -> ExitCode {
+pub(crate) fn report(error: &Error) -> u8 {
     let kind = Kind::of(error);
     if kind == Kind::Interrupted {
         interrupt::say();
-        return ExitCode::from(kind.code());
+        return kind.code();
     }
     let conflicts = error.downcast_ref::<Failure>().map_or(&[][..], |failure| &failure.conflicts);
     let causes: Vec<String> = error.chain().map(shown).collect();
     write(kind, &causes.join(": "), conflicts);
-    ExitCode::from(kind.code())
+    kind.code()
 }
 
 /// A cause; one of the library, which names methods, with the options of the command instead.

@@ -27,7 +27,7 @@ pub(crate) fn command() -> Option<&'static str> {
         let mut names = words().filter_map(|word| word.into_string().ok()).filter(|word| !word.starts_with('-'));
         let first = names.next()?;
         Some(match first.as_str() {
-            "map" | "sets" => names.next().map_or(first.clone(), |second| format!("{first} {second}")),
+            "map" | "sets" | "slice" => names.next().map_or(first.clone(), |second| format!("{first} {second}")),
             _ => first,
         })
     };

@@ -30,6 +30,12 @@ pub(crate) mod planes;
 pub(crate) mod rows;
 mod select;
 
+/// How often a test repeats what is random: Miri takes a thousand times as long.
+#[cfg(test)]
+const fn rounds(count: u64) -> u64 {
+    if cfg!(miri) { count / 20 } else { count }
+}
+
 /// A loop that [`dispatch`] compiles for several instruction sets. `run` must be `#[inline(always)]`.
 pub(crate) trait Kernel {
     /// Whether the instructions of [`V4`] make the loop faster; if not, [`V3`] serves processors that have them.
@@ -229,6 +235,23 @@ impl Isa for V3 {
         unsafe { octet::x86::solve_avx2(rows, out) }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
+        match N {
+            // SAFETY: as above. For fewer columns, lanes that are not used cost more than is saved.
+            3 => unsafe { lanes::places_avx2(lanes, key, place) },
+            _ => lanes::places::<N>(lanes, key, place),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
+        // SAFETY: as above, for popcnt.
+        unsafe { lanes::odd_popcnt::<N>(file, places) }.unwrap_or_else(|| lanes::odd::<N>(file, places))
+    }
+
     v3!();
     search!(avx2);
 }
@@ -271,7 +294,7 @@ impl Isa for V4 {
     fn places<const N: usize>(lanes: &Lanes, key: Digest, place: u64) -> Places {
         match N {
             // SAFETY: as above.
-            ..=3 => unsafe { lanes::places_avx512(lanes, key, place) },
+            ..=3 => unsafe { lanes::places_avx2(lanes, key, place) },
             _ => lanes::places::<N>(lanes, key, place),
         }
     }

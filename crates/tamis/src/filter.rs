@@ -9,6 +9,7 @@
 //!   patch        `Patch`: the keys whose answer changed
 //!   chain        a base and its patches + a digest -> whether the answer is flipped
 //!   patched      `Patched`: a filter and its patches
+//!   sliced       `Sliced`: a folder of slices, built elsewhere, as one filter
 //!   query        `Filter`: a key -> yes or no
 //!   typed        `Typed`: the same, for keys whose type was checked once
 //! ```
@@ -24,5 +25,6 @@ pub(crate) mod patch;
 pub(crate) mod patched;
 pub(crate) mod query;
 pub(crate) mod remote;
+pub(crate) mod sliced;
 pub(crate) mod steps;
 pub(crate) mod typed;

@@ -124,7 +124,7 @@ pub(crate) struct Header {
     pub(crate) may_change: bool,
 }
 
-/// What a file holds. Reserved: 7, a slice; 8, the manifest of slices; 9, rules for host names.
+/// What a file holds. Reserved: 9, rules for host names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A list of steps.
@@ -141,6 +141,10 @@ pub(crate) enum Form {
     Adaptive = 5,
     /// Keys whose answer another file has wrong; or a file and its patches.
     Patch = 6,
+    /// Some of the shards of a filter, built elsewhere.
+    Slice = 7,
+    /// The names of the slices that are one filter together.
+    Manifest = 8,
     /// A scorer, and a filter for each class of scores.
     Learned = 10,
 }
@@ -155,6 +159,8 @@ impl Form {
             4 => Ok(Form::Sets),
             5 => Ok(Form::Adaptive),
             6 => Ok(Form::Patch),
+            7 => Ok(Form::Slice),
+            8 => Ok(Form::Manifest),
             10 => Ok(Form::Learned),
             _ => Err(FormatError::unsupported("form", byte)),
         }
@@ -169,6 +175,8 @@ impl Form {
             Form::Sets => "set index",
             Form::Adaptive => "adaptive filter",
             Form::Patch => "patch",
+            Form::Slice => "slice of a filter",
+            Form::Manifest => "manifest of slices",
             Form::Learned => "learned filter",
         }
     }
@@ -222,6 +230,12 @@ impl Header {
         put_varint(&mut out, self.keys);
         put_varint(&mut out, self.negatives);
         out
+    }
+
+    /// What the hash takes in a head: all but six bytes of that of an empty set.
+    #[cfg(feature = "build")]
+    pub(crate) fn hash_bytes(hasher: &Hasher) -> u32 {
+        Header::new(Form::Filter, hasher.clone(), KeyType::Bytes).encode().len() as u32 - 6
     }
 
     /// Reads a head; `secret` is what the caller knows.

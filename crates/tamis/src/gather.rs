@@ -51,6 +51,7 @@ mod tests;
 
 pub use crate::parallel::Stop;
 use crate::parallel::{check, run};
+pub(crate) use crowd::{Cell, hash_of};
 pub use intake::{Intake, Sorted};
 pub(crate) use keys::KeyIntake;
 pub use keys::Keys;
@@ -60,7 +61,7 @@ pub(crate) use record::Labelled;
 #[cfg(feature = "maps")]
 pub(crate) use record::Paired;
 pub use record::{Record, Tagged};
-pub(crate) use sketch::Sketch;
+pub(crate) use sketch::{Lows, Sketch};
 use span::{Side, Span};
 pub(crate) use suspects::Suspects;
 
@@ -69,7 +70,7 @@ pub(crate) const SHARD_KEYS: u64 = 1_500_000;
 /// The least memory that a [`Workspace`] works with; a lower limit is raised to it. The index of a run is then 1 % of the run.
 pub const MIN_MEMORY: u64 = 4 << 20;
 /// Runs are indexed by this many top bits.
-const CELL_BITS: u32 = 12;
+pub(crate) const CELL_BITS: u32 = 12;
 /// Negatives that are shown at a time.
 const PART: usize = 256;
 /// A conflict is reported with at most this many examples.
@@ -301,6 +302,18 @@ impl Shards {
         Ok(Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, alone, on_conflict })
     }
 
+    /// Some of the shards of a larger build, which counted all of them.
+    pub(crate) fn of_slice(
+        bits: u32,
+        stats: Stats,
+        keys: Keys,
+        negatives: Option<Keys>,
+        on_conflict: OnConflict,
+    ) -> Shards {
+        let alone = Mutex::new(None);
+        Shards { bits, stats, approx_negatives: 0, expected: 0, keys, negatives, alone, on_conflict }
+    }
+
     /// What finds the negatives that may be keys, if conflicts are to be shown with their places.
     pub(crate) fn suspects(&self, workspace: &Arc<Workspace>, stop: Stop<'_>) -> Result<Option<Suspects>, BuildError> {
         Suspects::new(&self.keys, self.stats.keys, workspace, stop)
@@ -313,7 +326,12 @@ impl Shards {
 
     /// Whether a shard has far more keys than chance would give it.
     pub(crate) fn is_crowded(&self, stop: Stop<'_>) -> Result<bool, BuildError> {
-        crowd::is_crowded(self.keys.side(), self.bits, stop)
+        self.is_crowded_in(self.bits, stop)
+    }
+
+    /// The same for another number of shards.
+    pub(crate) fn is_crowded_in(&self, bits: u32, stop: Stop<'_>) -> Result<bool, BuildError> {
+        crowd::is_crowded(self.keys.side(), bits, stop)
     }
 
     /// A hash of the set of keys, whatever becomes of conflicts.
@@ -500,14 +518,14 @@ fn subtract<A: Record, B: Record>(from: &mut Cow<'_, [A]>, other: &[B]) {
 
 /// What the ranges of both sides add up to.
 #[derive(Default)]
-struct SideCounts {
-    keys: u64,
-    negatives: u64,
+pub(crate) struct SideCounts {
+    pub(crate) keys: u64,
+    pub(crate) negatives: u64,
     /// Of the negatives that are not keys.
-    weight: u64,
-    conflicts: u64,
+    pub(crate) weight: u64,
+    pub(crate) conflicts: u64,
     /// Of the negatives that are keys.
-    conflict_weight: u64,
+    pub(crate) conflict_weight: u64,
     /// The first conflicts by (ordinal of the key, ordinal of the negative), at most [`EXAMPLES`] of them.
     first: Vec<(u64, u64)>,
 }

@@ -101,6 +101,8 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
+//! **Slices** are parts that processes build apart; joined, they are the file of one build ([`slices`]).
+//!
 //! [`Bloom`], [`Cuckoo`], [`Quotient`], [`Stacked`] and [`Chained`] are filters whose keys change; [`bounds`] has the least sizes possible.
 //!
 //! # Features
@@ -183,6 +185,8 @@ pub use dynamic::{
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
+#[cfg(feature = "build")]
+pub use filter::build::slices;
 #[cfg(feature = "build")]
 pub use filter::build::{
     Collector, Diff, FilterBuilder, Options, Partitioned, Progress, Rates, Report, Sealed, WorkloadReport, build,
@@ -285,6 +289,8 @@ mod pages {
     mod operating {}
     #[cfg_attr(unix, doc = include_str!("../../../docs/guide/storing.md"))]
     mod storing {}
+    #[doc = include_str!("../../../docs/guide/slices.md")]
+    mod slices {}
     #[doc = include_str!("../../../docs/guide/coming-from.md")]
     mod coming_from {}
 }

@@ -61,6 +61,9 @@ pub(crate) struct Plan {
     /// A filter on the keys alone that matches every negative which the plan's first step matches, for this number of
     /// negatives and for any larger one.
     pub(crate) sieve: Option<Structure>,
+    /// The share of the negatives, by weight, that may match because the exact step leaves out light ones: each of them matches with
+    /// probability 1/2.
+    pub(crate) allowed: f64,
 }
 
 /// Chooses the steps.
@@ -108,7 +111,7 @@ fn by_default(request: &Request) -> Result<Plan, BuildError> {
 impl Plan {
     /// A plan that needs all negatives.
     pub(crate) fn new(steps: Vec<Step>) -> Plan {
-        Plan { steps, sieve: None }
+        Plan { steps, sieve: None, allowed: 0.0 }
     }
 
     /// Whether all negatives of a build get a no.
@@ -120,7 +123,7 @@ impl Plan {
     pub(crate) fn bytes(&self, request: &Request) -> u64 {
         let bits = request.bits_of(&self.steps);
         let per_key = bits / request.keys.max(1) as f64;
-        ((bits * 1.01 + file_bits(request.keys, self.steps.len(), per_key)) / 8.0) as u64 + 4096
+        ((bits * 1.01 + file_bits(request, self.steps.len(), per_key)) / 8.0) as u64 + 4096
     }
 }
 

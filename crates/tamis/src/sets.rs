@@ -56,3 +56,5 @@ pub use editor::{Added, Editor};
 pub use index::check_name;
 pub use info::{Kind, SegmentInfo};
 pub use query::{Sets, Tally};
+#[cfg(feature = "build")]
+pub use tune::{Body, Shape};

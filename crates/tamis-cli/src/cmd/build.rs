@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Build a filter for tamis add, exclude and remove, over bloom, classic-bloom, cuckoo (the default) or quotient; or for
     /// exclude alone, over ribbon, fuse or fuse4. The file keeps 16 bytes more for each member and excluded key, which queries
     /// do not read
-    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "metadata", "shard_bytes"])]
+    #[arg(long, conflicts_with_all = ["bits_per_key", "workload", "exact", "excluded_fpr", "partition_column", "on_conflict", "effort", "layout", "memory", "disk", "tmp", "threads", "metadata", "shard_bytes", "delta", "layers"])]
     changing: bool,
     /// Train a model of the keys, and build a filter for each class of its scores. Needs --exclude. All keys are held in
     /// memory. The plain filter is built where it is smaller

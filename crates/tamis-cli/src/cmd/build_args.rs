@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow, bail};
-use tamis::{BuildError, Chained, Effort, Hasher, Key as _, Kind, Layout, OnConflict};
+use tamis::{BuildError, Chained, Effort, Hasher, Key as _, Kind, Layout, OnConflict, Papers};
 
 use super::any_builder::AnyBuilder;
 use super::{at, changing, grouped, key_bytes};
@@ -52,7 +52,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, conflicts_with = "bits_per_key")]
     pub(super) exact: bool,
     /// Share of the excluded keys that may match, a repeated one counted as often; unlisted keys get arbitrary answers.
-    /// Smaller than --exact
+    /// Smaller than --exact. For --kind auto, steered or chained
     #[arg(long, value_name = "P", conflicts_with_all = ["fpr", "bits_per_key", "exact"], requires = "exclude", value_parser = rate, allow_negative_numbers = true)]
     pub(super) excluded_fpr: Option<f64>,
     /// What to do with a key that is a member and excluded: error (list them, exit code 4), keep (it is a member) or drop (it
@@ -64,6 +64,12 @@ pub(crate) struct BuildArgs {
     /// cascade-bloom, ...); with --workload also stacked, alone or with the structure of its layers
     #[arg(long, default_value = "auto")]
     kind: Kind,
+    /// With --kind cascade: how much shorter each list of keys is than the one before, above 0 and below 1 [default: 0.5]
+    #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
+    delta: Option<f64>,
+    /// With --kind cascade: number of layers, the exact one included, 1 to 64 [default: 5]
+    #[arg(long, value_name = "N", value_parser = layers)]
+    layers: Option<u32>,
     /// Keys that fit in all, or +20% more than there are; of bloom, classic-bloom, cuckoo, quotient, and stacked on the last three
     #[arg(long, value_name = "N|+P%", value_parser = capacity)]
     capacity: Option<Capacity>,
@@ -97,6 +103,14 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn bits(text: &str) -> Result<f64, String> {
     args::number(text, |bits| bits > 0.0 && bits <= 4096.0, "bits above 0 and at most 4096, like 9.5")
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    args::number(text, |delta| delta > 0.0 && delta < 1.0, "a number above 0 and below 1, like 0.7")
+}
+
+fn layers(text: &str) -> Result<u32, String> {
+    args::whole(text, 1..=64).map(|layers| layers as u32)
 }
 
 fn shard_bytes(text: &str) -> Result<u64, String> {
@@ -158,6 +172,20 @@ impl BuildArgs {
     /// The secret that is kept outside the filter.
     pub(super) fn secret_file(&self) -> Result<Option<SecretFile>> {
         self.shared.secret_file()
+    }
+
+    /// What the library gets of this.
+    pub(super) fn options(
+        &self,
+        secret: Option<&SecretFile>,
+        interrupt: &Interrupt,
+    ) -> Result<tamis::Options<'static>> {
+        build_options(self, secret, interrupt)
+    }
+
+    /// The hash, where its secret is in the file.
+    pub(super) fn hasher(&self) -> Result<Hasher> {
+        self.shared.hasher()
     }
 
     /// The goal, as options.
@@ -374,6 +402,8 @@ fn build_options(
         Some(Capacity::Share(share)) => build.extra_capacity(share),
         None => build,
     };
+    let papers = args.delta.into_iter().fold(Papers::default(), |papers, delta| papers.delta(delta));
+    let build = build.papers(args.layers.into_iter().fold(papers, |papers, layers| papers.layers(layers)));
     let build = if args.exclude.is_empty() { build } else { build.with_excluded() };
     let build = if args.workload.is_empty() { build } else { build.with_workload() };
     let build = if args.exact { build.exact() } else { build };

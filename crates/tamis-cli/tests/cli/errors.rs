@@ -154,6 +154,12 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
         "not possible with --kind frozen; expected bloom",
     ),
     // Options that cannot matter.
+    ("build keys.txt -o x --delta 0.3", 2, "--delta: ", "no effect; expected --kind cascade"),
+    ("plan keys.txt --layers 3", 2, "--layers: ", "no effect; expected --kind cascade"),
+    ("build keys.txt -o x --kind cascade --delta 1", 2, "--delta 1: ", "out of range; expected a number above 0 and"),
+    ("build keys.txt -o x --kind cascade --delta nan", 2, "--delta nan: ", "not a number; expected a number above 0"),
+    ("build keys.txt -o x --kind cascade --layers 65", 2, "--layers 65: ", "out of range; expected 1 to 64"),
+    ("build keys.txt -o x --kind cascade --layers 0", 2, "--layers 0: ", "out of range; expected 1 to 64"),
     ("build keys.txt -o x --layout local", 2, "--layout: ", "no effect on members alone; expected --exclude"),
     (
         "sets build words.txt -o x --kind frozen --no-existence",

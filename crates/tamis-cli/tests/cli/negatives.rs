@@ -147,8 +147,8 @@ fn an_allowed_share_matches() {
         ("--excluded-fpr 0.1 --exact", "--excluded-fpr: cannot be used with --exact"),
         ("--excluded-fpr 1.5", "expected a share above 0 and below 1"),
         (
-            "--excluded-fpr 0.1 --kind chained",
-            "--excluded-fpr: not possible with --kind chained; expected auto or steered",
+            "--excluded-fpr 0.1 --kind cascade",
+            "--excluded-fpr: not possible with --kind cascade; expected auto, steered or chained",
         ),
     ];
     for (more, expected) in errors {
@@ -157,6 +157,41 @@ fn an_allowed_share_matches() {
     }
     let error = dir.error("build --integers keys.txt -o f.tamis --excluded-fpr 0.1");
     assert!(error.contains("--exclude"), "{error}");
+}
+
+/// A chained filter keeps the share too, and `plan` shows it beside the steered one.
+#[test]
+fn a_chained_filter_keeps_the_share() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..20_000));
+    dir.put("others.txt", numbers(20_000..220_000));
+    for kind in ["chained", "chained-fuse", "chained-fuse4"] {
+        let goal = format!("--exclude others.txt --excluded-fpr 3% --kind {kind}");
+        let report = dir.run(&format!("build --integers keys.txt -o c.tamis {goal} --json")).json(0);
+        // Corollary 4.1 (a): 4.636 bits, times what the structure takes.
+        assert!((4.6..5.5).contains(&report["bits_per_key"].as_f64().unwrap()), "{report}");
+        dir.run("verify --integers c.tamis --keys keys.txt").text(0);
+        let matching: u64 = dir.run("query --integers -c c.tamis others.txt").text(0).trim().parse().unwrap();
+        assert!((5500..=6000).contains(&matching), "{kind}: {matching}");
+        let plan = dir.run("plan --integers keys.txt --exclude others.txt --excluded-fpr 3% --json").json(0);
+        let row = plan["candidates"].as_array().unwrap().iter().find(|row| row["kind"] == kind).unwrap();
+        let predicted = row["bits_per_key"].as_f64().unwrap();
+        assert!((report["bits_per_key"].as_f64().unwrap() / predicted - 1.0).abs() < 0.03, "{row}");
+    }
+}
+
+/// A cascade of so many layers.
+#[test]
+fn the_shape_of_a_cascade_can_be_chosen() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..3000));
+    dir.put("others.txt", numbers(3000..20_000));
+    for (options, layers) in [("", 5), ("--layers 9 --delta 0.7", 9), ("--layers 2", 2), ("--delta 0.1", 5)] {
+        let build = format!("build --integers keys.txt --exclude others.txt --exact --kind cascade-bloom {options}");
+        let report = dir.run(&format!("{build} -o c.tamis --json")).json(0);
+        assert_eq!(report["layers"].as_array().unwrap().len(), layers, "{report}");
+        dir.run("verify --integers c.tamis --keys keys.txt --exclude others.txt").text(0);
+    }
 }
 
 /// All bits side by side are one layer.

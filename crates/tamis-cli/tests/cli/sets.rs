@@ -513,12 +513,40 @@ fn inputs_that_are_wrong() {
     ] {
         assert_eq!(dir.error(line), expected, "{line}");
     }
-    for (option, value) in
-        [("--false-sets", "0"), ("--member-false-sets", "-1"), ("--bits-per-pair", "x"), ("--kind", "fuse")]
-    {
+    for (option, value) in [
+        ("--false-sets", "0"),
+        ("--member-false-sets", "-1"),
+        ("--bits-per-pair", "x"),
+        ("--kind", "fuse"),
+        ("--shape", "bloom:words=9,hashes=33"),
+        ("--shape", "cuckoo:buckets=9,bits=3"),
+    ] {
         let message = dir.error(&format!("sets build a.txt -o x {option} {value}"));
         assert!(message.starts_with(&format!("{option} {value}: ")), "{message}");
     }
+}
+
+#[test]
+fn a_shape_by_hand_is_built_as_it_is() {
+    let dir = TestDir::new();
+    dir.put("a.txt", keys(0..1000));
+    dir.put("b.txt", keys(500..1500));
+    for (shape, details) in [
+        ("bloom:words=900,hashes=5", "57600 bits, 5 hashes"),
+        ("cuckoo:buckets=700,bits=22", "700 buckets of 4 fingerprints of 22 bits"),
+        ("cuckoo:buckets=700,bits=9,repetitions=2,partitions=40", "2 repetitions of 40 partitions"),
+    ] {
+        dir.run(&format!("sets build a.txt b.txt --shape {shape} -o x.tamis")).text(0);
+        let inspected = dir.run("inspect x.tamis").text(0);
+        assert!(inspected.contains(details), "{inspected}");
+        assert_eq!(dir.run("sets query x.tamis --key key700").text(0), "key700\ta,b\n");
+    }
+    for other in ["--kind bloom", "--false-sets 1", "--member-false-sets 1", "--bits-per-pair 9", "--no-existence"] {
+        let message = dir.error(&format!("sets build a.txt -o y --shape bloom:words=9,hashes=3 {other}"));
+        assert!(message.contains("cannot be used with"), "{message}");
+    }
+    let message = dir.error("sets build a.txt -o y --shape bloom:words=9,hashes=3,repetitions=2,partitions=9000");
+    assert!(message.contains("9,000 partitions") || message.contains("9000 partitions"), "{message}");
 }
 
 #[test]
@@ -662,7 +690,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --pairs --column --set-column --kmer --kind --false-sets --member-false-sets --bits-per-pair --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
+            "--output --pairs --column --set-column --kmer --kind --false-sets --member-false-sets --bits-per-pair --shape --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
         ),
         ("query", "--matches --ids --counts --threshold --union --intersection --tally --json --column --integers"),
         ("add", "--output --pairs --column --set-column --memory --threads --json"),

@@ -24,6 +24,115 @@ pub(crate) fn read(path: &std::path::Path) -> std::io::Result<bytes::Bytes> {
     Ok(arena.finish())
 }
 
+/// Whole files side by side, and where each lies: from a multiple of 64 on.
+pub(crate) fn read_all(paths: &[std::path::PathBuf]) -> std::io::Result<(bytes::Bytes, Vec<std::ops::Range<usize>>)> {
+    use std::io::Write;
+    let mut len = 0u64;
+    for path in paths {
+        len += std::fs::metadata(path)?.len().next_multiple_of(64);
+    }
+    let (mut arena, mut places) = (Arena::new(len), vec![]);
+    for path in paths {
+        let start = arena.len;
+        std::io::copy(&mut std::fs::File::open(path)?, &mut arena)?;
+        places.push(start..arena.len);
+        arena.write_all(&[0; 64][..arena.len.next_multiple_of(64) - arena.len])?;
+    }
+    Ok((arena.finish(), places))
+}
+
+/// The same without reading them, each from a page on; elsewhere than on Linux they are read.
+///
+/// # Safety
+///
+/// The files must not be changed or truncated while the bytes live.
+#[cfg(feature = "mmap")]
+pub(crate) unsafe fn map_all(
+    paths: &[std::path::PathBuf],
+) -> std::io::Result<(bytes::Bytes, Vec<std::ops::Range<usize>>)> {
+    #[cfg(target_os = "linux")]
+    {
+        linux::map_all(paths)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        read_all(paths)
+    }
+}
+
+/// Maps of several files in one range of addresses.
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+mod linux {
+    use std::fs::File;
+    use std::io::{Error, ErrorKind, Result};
+    use std::ops::Range;
+    use std::os::fd::AsRawFd;
+    use std::path::PathBuf;
+    use std::ptr::{NonNull, null_mut};
+
+    /// A range of addresses that nothing else uses, with files in it.
+    struct Region {
+        start: NonNull<u8>,
+        len: usize,
+    }
+
+    // SAFETY: the pages are read and never written, by any thread, until the last owner unmaps them.
+    unsafe impl Send for Region {}
+    // SAFETY: as above.
+    unsafe impl Sync for Region {}
+
+    impl AsRef<[u8]> for Region {
+        fn as_ref(&self) -> &[u8] {
+            // SAFETY: all pages of the range are mapped and readable while it lives, and the caller of `map_all` keeps the files as they are.
+            unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        }
+    }
+
+    impl Drop for Region {
+        fn drop(&mut self) {
+            // SAFETY: the range is this value's alone; files in it go with it.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+        }
+    }
+
+    pub(super) fn map_all(paths: &[PathBuf]) -> Result<(bytes::Bytes, Vec<Range<usize>>)> {
+        // SAFETY: it reads a constant of the system.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(1 << 16).max(64);
+        let (mut files, mut places, mut end) = (vec![], vec![], 0usize);
+        for path in paths {
+            let len = File::open(path)?.metadata()?.len();
+            let too_long = || Error::new(ErrorKind::OutOfMemory, "longer than there are addresses");
+            let next = usize::try_from(len).ok().and_then(|len| end.checked_add(len)).ok_or_else(too_long)?;
+            places.push(end..next);
+            files.push(path);
+            end = next.checked_next_multiple_of(page).filter(|&end| end <= isize::MAX as usize).ok_or_else(too_long)?;
+        }
+        let len = end.max(page);
+        // Pages of zeros between files, which nobody touches.
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new pages, at an address that the system chooses.
+        let start = unsafe { libc::mmap(null_mut(), len, libc::PROT_READ, flags, -1, 0) };
+        let start = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED);
+        let region = Region { start: start.ok_or_else(Error::last_os_error)?, len };
+        for (path, place) in files.into_iter().zip(&places).filter(|(_, place)| !place.is_empty()) {
+            let file = File::open(path)?;
+            if file.metadata()?.len() != place.len() as u64 {
+                return Err(Error::new(ErrorKind::InvalidData, format!("{}: its length changed", path.display())));
+            }
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            // SAFETY: the place is inside the range, which is this value's alone, and starts at a page; the file is as long.
+            let mapped = unsafe {
+                let at = region.start.as_ptr().add(place.start);
+                libc::mmap(at.cast(), place.len(), libc::PROT_READ, flags, file.as_raw_fd(), 0)
+            };
+            if mapped == libc::MAP_FAILED {
+                return Err(Error::last_os_error());
+            }
+        }
+        Ok((bytes::Bytes::from_owner(region), places))
+    }
+}
+
 /// Asks for huge pages for memory that is not in use yet: fewer faults while it is filled, and fewer misses of the address cache.
 #[cfg(feature = "build")]
 pub(crate) fn huge_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {

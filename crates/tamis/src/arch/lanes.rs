@@ -92,9 +92,7 @@ impl Lane {
 /// Eight bytes, or `N` times as many; zeros if they are not there.
 #[inline(always)]
 fn words<const N: usize>(file: &[u8], at: u64) -> [u64; N] {
-    // No place is that far; saying so spares a check for overflow.
-    let at = at as usize & (usize::MAX >> 1);
-    let bytes = file.get(at..at + 8 * N).unwrap_or(&[]).as_chunks().0;
+    let bytes = file.get(at as usize..).and_then(|rest| rest.get(..8 * N)).unwrap_or(&[]).as_chunks().0;
     std::array::from_fn(|i| bytes.get(i).map_or(0, |&bytes| u64::from_le_bytes(bytes)))
 }
 
@@ -132,8 +130,8 @@ pub(super) fn odd<const N: usize>(file: &[u8], places: &Places) -> u32 {
 /// As [`places`], for up to three columns.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[target_feature(enable = "avx2,avx512f,avx512vl")]
-pub(super) fn places_avx512(lanes: &Lanes, key: Digest, place: u64) -> Places {
+#[target_feature(enable = "avx2")]
+pub(super) fn places_avx2(lanes: &Lanes, key: Digest, place: u64) -> Places {
     use std::arch::x86_64::*;
     let [a, b] = &lanes.salts;
     // SAFETY: arrays of five words; the first four are read.
@@ -141,11 +139,11 @@ pub(super) fn places_avx512(lanes: &Lanes, key: Digest, place: u64) -> Places {
         [a, b, &lanes.rows, &lanes.strips, &lanes.octets, &lanes.at, &lanes.factors]
             .map(|words| unsafe { _mm256_loadu_si256(words.as_ptr().cast()) });
     let [hi, lo, place] = [key.hi, key.lo, place].map(|word| _mm256_set1_epi64x(word as i64));
-    let h = fold_avx512(_mm256_xor_si256(hi, a), _mm256_add_epi64(lo, b));
+    let h = fold_avx2(_mm256_xor_si256(hi, a), _mm256_add_epi64(lo, b));
     let (row, strip) = (scale(h, rows), scale(place, strips));
     let in_strip = _mm256_srli_epi64::<3>(row);
     let at = _mm256_add_epi64(_mm256_add_epi64(starts, _mm256_mul_epu32(strip, octets)), in_strip);
-    let band = _mm256_or_si256(fold_avx512(h, factors), _mm256_set_epi64x(1, 1, 1, 0));
+    let band = _mm256_or_si256(fold_avx2(h, factors), _mm256_set_epi64x(1, 1, 1, 0));
     let band = _mm256_sllv_epi64(band, _mm256_and_si256(row, _mm256_set1_epi64x(7)));
     let first = |x: __m256i| _mm_cvtsi128_si64(_mm256_castsi256_si128(x)) as u64;
     let mut found = Places { octet: first(strip), band: first(h), ..Places::default() };
@@ -155,6 +153,28 @@ pub(super) fn places_avx512(lanes: &Lanes, key: Digest, place: u64) -> Places {
         _mm256_storeu_si256(found.bands.as_mut_ptr().cast(), band);
     }
     found
+}
+
+/// As [`odd`], with one check for all places; nothing if it would read beyond the end.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "popcnt")]
+pub(super) fn odd_popcnt<const N: usize>(file: &[u8], places: &Places) -> Option<u32> {
+    let limit = file.len().checked_sub(16)? as u64;
+    let beyond = |&at: &u64| at > limit;
+    if places.at[..=N].iter().map(beyond).fold(false, |any, one| any | one) {
+        return None;
+    }
+    let word = |at: u64| {
+        // SAFETY: every place is sixteen bytes before the end, or more.
+        u64::from_le(unsafe { file.as_ptr().add(at as usize).cast::<u64>().read_unaligned() })
+    };
+    let at = places.at[0];
+    let mut odd = (word(at) & places.band ^ word(at + 8) & places.bands[0]).count_ones() & 1;
+    for i in 1..=N {
+        odd |= ((word(places.at[i]) & places.bands[i]).count_ones() & 1) << i;
+    }
+    Some(odd)
 }
 
 /// As [`odd`], for up to three columns; nothing if it would read beyond the end.
@@ -201,16 +221,16 @@ fn scale(x: std::arch::x86_64::__m256i, size: std::arch::x86_64::__m256i) -> std
 /// [`fold`].
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[target_feature(enable = "avx2,avx512f,avx512vl")]
-pub(super) fn fold_avx512(a: std::arch::x86_64::__m256i, b: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256i {
+#[target_feature(enable = "avx2")]
+pub(super) fn fold_avx2(a: std::arch::x86_64::__m256i, b: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256i {
     use std::arch::x86_64::*;
     let (a_high, b_high) = (_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
     let (ll, hl) = (_mm256_mul_epu32(a, b), _mm256_mul_epu32(a_high, b));
     let (lh, hh) = (_mm256_mul_epu32(a, b_high), _mm256_mul_epu32(a_high, b_high));
     let t = _mm256_add_epi64(hl, _mm256_srli_epi64::<32>(ll));
-    let u = _mm256_add_epi64(lh, _mm256_maskz_mov_epi32(0x55, t));
+    let u = _mm256_add_epi64(lh, _mm256_blend_epi32::<0x55>(_mm256_setzero_si256(), t));
     let high = _mm256_add_epi64(_mm256_add_epi64(hh, _mm256_srli_epi64::<32>(t)), _mm256_srli_epi64::<32>(u));
-    _mm256_xor_si256(_mm256_mask_shuffle_epi32::<0b1010_0000>(ll, 0xaa, u), high)
+    _mm256_xor_si256(_mm256_blend_epi32::<0xaa>(ll, _mm256_slli_epi64::<32>(u)), high)
 }
 
 #[cfg(test)]
@@ -252,7 +272,7 @@ mod tests {
     }
 
     fn every_level<const N: usize>() {
-        for i in 0..500 {
+        for i in 0..crate::arch::rounds(500) {
             let random = |j: u64| scramble(i << 8 | j);
             let mut lanes = Lanes::default();
             let mut at = 0;

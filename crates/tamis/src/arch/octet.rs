@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn parities_are_those_of_the_definition_at_every_level() {
-        for i in 0..4000u64 {
+        for i in 0..crate::arch::rounds(4000) {
             let stride = 1 + i as usize % 8;
             let bytes: Vec<u8> = (0..i % 150).map(|j| scramble(i << 8 | j) as u8).collect();
             let (band, mask) = (scramble(i), u32::MAX >> (32 - stride));
@@ -272,7 +272,7 @@ mod tests {
                 assert!(found.is_some() || bytes.len() < 80, "{level:?} {stride} {i}");
             }
         }
-        for i in 0..2000u64 {
+        for i in 0..crate::arch::rounds(2000) {
             let stride = 9 + i as usize % 24;
             let bytes: Vec<u8> = (0..i % 300).map(|j| scramble(i << 9 | j) as u8).collect();
             let right = expected(&bytes, stride, scramble(i));
@@ -297,7 +297,7 @@ mod tests {
     /// Rows that come in reduce every equation alike, at every level, and go out again.
     fn rows_come_and_go<W: Word>(tail: impl Fn(u64) -> W) {
         for level in Level::available() {
-            for seed in 0..200 {
+            for seed in 0..crate::arch::rounds(200) {
                 let (mut octet, mut twin) = (Octet::empty(), Octet::empty());
                 let mut added = vec![];
                 for i in 0..12 {

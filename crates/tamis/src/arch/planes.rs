@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn every_level_is_the_portable_twin() {
-        for i in 0..3000 {
+        for i in 0..crate::arch::rounds(3000) {
             let all = example(i);
             let All(mut groups, equations, children, limit, split) = all.clone();
             let mut out = vec![[0; LANES]; groups.len()];
@@ -502,7 +502,7 @@ mod tests {
     /// The portable twin does what it says, bit by bit.
     #[test]
     fn states_become_their_children() {
-        for i in 0..300 {
+        for i in 0..crate::arch::rounds(300) {
             let All(groups, equations, children, limit, split) = example(i);
             let window = |planes: &Planes, lane: usize| u64::from_le_bytes(planes.map(|plane| plane[lane]));
             let mut out = vec![[0; LANES]; groups.len()];

@@ -95,6 +95,11 @@ enum BuildError {
     TooManyKeys { keys: u64, place: &'static str } => "keys: {keys} are more than a {place} holds; expected fewer";
     /// A filter that patches cannot be made of.
     Patch { reason: &'static str } => "diff: {reason}";
+    /// Ranges, surveys, plans or slices that do not belong together, or keys that are not those of a plan.
+    Slices { subject: &'static str, reason: String } => "{subject}: {reason}";
+    /// So many more excluded keys pass the first layer than a plan of slices has it that they were chosen for that.
+    PlanAgain { passed: u64 } =>
+        "join: {passed} excluded keys pass the first layer, more than by chance; expected fewer; use refine and build the slices again";
     /// There is no memory for a table.
     NoMemory { bytes: u64 } => "table: {bytes} bytes cannot be allocated; expected fewer keys or more memory";
     /// A value of a map, or the name or number of a set, that is not possible.
@@ -301,7 +306,7 @@ impl Lack {
             Lack::Negatives => format!("kind {kind}: cannot exclude keys; expected {EXCLUDING}"),
             Lack::Exactness => format!("kind {kind}: cannot be exact; expected {EXCLUDING}"),
             Lack::ExactBit => format!("kind {kind}: cannot store an exact layer; expected layers of ribbon or fuse"),
-            Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto or steered"),
+            Lack::Share => format!("excluded_fpr: not possible with kind {kind}; expected auto, steered or chained"),
             Lack::MoreKeys => format!(
                 "capacity: keys cannot be inserted with kind {kind}; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient"
             ),

@@ -29,6 +29,7 @@ mod partition;
 mod policy;
 mod shard;
 mod sieve;
+pub mod slices;
 
 pub(crate) use crate::file::{to_file, to_memory, to_writer};
 pub(crate) use crate::filter::options::Common;

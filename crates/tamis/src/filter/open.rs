@@ -13,8 +13,8 @@ use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, 
 use crate::hash::Salt;
 use crate::leaves::{Leaf, Role};
 
-/// More steps than any recipe has.
-const MAX_STEPS: u64 = 64;
+/// The most steps of a list.
+pub(crate) const MAX_STEPS: u64 = 64;
 
 /// A whole file, taken apart.
 #[derive(Debug)]
@@ -45,7 +45,14 @@ fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> R
     let (steps, partitions) = match header.form {
         Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
-        form @ (Form::Map | Form::Sequence | Form::Sets | Form::Adaptive | Form::Patch | Form::Learned) => {
+        form @ (Form::Map
+        | Form::Sequence
+        | Form::Sets
+        | Form::Adaptive
+        | Form::Patch
+        | Form::Slice
+        | Form::Manifest
+        | Form::Learned) => {
             return Err(FormatError::Form { found: form.name(), expected: Form::Filter.name() });
         }
     };
@@ -59,6 +66,16 @@ fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> R
 
 /// Reads one list of steps, whose salts have numbers from `first` on, and leaves the places of its payloads open.
 pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Result<Vec<Step>, FormatError> {
+    decode_each_step(from, bits, first, &mut |_| {})
+}
+
+/// The same; `end` is called after every step, with the bytes that are left.
+pub(crate) fn decode_each_step(
+    from: &mut Reader<'_>,
+    bits: u32,
+    first: u64,
+    end: &mut dyn FnMut(u64),
+) -> Result<Vec<Step>, FormatError> {
     let room = from.len();
     let count = from.within("number of steps", 0..=MAX_STEPS)?;
     let shards = 1u64 << bits;
@@ -74,9 +91,11 @@ pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Resu
     // Once as they are, and once in the list that is queried.
     from.draw(count * size_of::<Step>() as u64 + branchless::memory(&kinds, shards))?;
     let mut steps = from.room(count)?;
+    end(from.len());
     for (number, &(role, tag)) in kinds.iter().enumerate() {
         let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
         steps.push(Step::new(role, leaf));
+        end(from.len());
     }
     Ok(steps)
 }

@@ -73,6 +73,13 @@ impl Filter {
         Ok(Filter { bytes, header, steps, seeded, plain, partitions, chain })
     }
 
+    /// A filter whose layers lie in bytes that are no file of their own.
+    pub(super) fn of_steps(bytes: Bytes, header: Header, steps: Vec<steps::Step>) -> Filter {
+        let steps = Steps::new(steps, &bytes);
+        let seeded = (header.hasher.kind() == HashKind::Seeded).then_some(header.key_type);
+        Filter { bytes, header, steps, seeded, plain: seeded, partitions: None, chain: None }
+    }
+
     pub(super) fn with_chain(mut self, chain: Option<Chain>) -> Filter {
         self.plain = self.seeded.filter(|_| chain.is_none());
         self.chain = chain.map(Arc::new);

@@ -19,7 +19,12 @@ pub(crate) struct Budget(Cell<u64>);
 impl Budget {
     /// For a file of these bytes.
     pub(crate) fn of(file: &[u8]) -> Budget {
-        Budget(Cell::new(FREE_BYTES.saturating_add(MEMORY_PER_BYTE.saturating_mul(file.len() as u64))))
+        Budget::of_length(file.len() as u64)
+    }
+
+    /// For a file of so many bytes.
+    pub(crate) fn of_length(len: u64) -> Budget {
+        Budget(Cell::new(FREE_BYTES.saturating_add(MEMORY_PER_BYTE.saturating_mul(len))))
     }
 
     /// Takes so many bytes out of it.

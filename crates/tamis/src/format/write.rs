@@ -7,6 +7,7 @@ use super::{
     BLOCK, CLOSING, FRONT, Header, Kept, MAGIC, MAY_CHANGE, VERSION, is_aligned, place, put_varint, section, unit,
     unit_len,
 };
+use crate::error::{Error, FormatError};
 
 /// Writes a file front to back.
 pub(crate) struct Writer<'a> {
@@ -114,6 +115,34 @@ impl<'a> Writer<'a> {
         blocks.end();
         self.at += gap + len;
         Ok(())
+    }
+
+    /// Appends a shard of another file as it is, from where its bytes begin; they are compared with its sums.
+    pub(crate) fn splice(&mut self, len: u64, sums: &[u8], from: &mut dyn std::io::Read) -> Result<(), Error> {
+        let gap = unit(self.at, len, self.several) - self.at;
+        self.out.write_all(&[0; 64][..gap as usize])?;
+        put_varint(&mut self.sums, 2 * len + u64::from(is_aligned(len, self.several)));
+        let mut block = vec![0; BLOCK.min(len) as usize];
+        let mut left = len;
+        for sum in sums.chunks(8) {
+            let block = &mut block[..left.min(BLOCK) as usize];
+            from.read_exact(block)?;
+            if xxh3_64(block).to_le_bytes() != *sum {
+                return Err(FormatError::Checksum { part: "payload" }.into());
+            }
+            self.out.write_all(block)?;
+            left -= block.len() as u64;
+        }
+        self.sums.extend_from_slice(sums);
+        self.at += gap + len;
+        Ok(())
+    }
+
+    /// Appends geometries of one step, of shards that are spliced in.
+    pub(crate) fn extend(&mut self, step: usize, geometries: &[u8]) {
+        if let Some(all) = self.geometries.get_mut(step) {
+            all.extend_from_slice(geometries);
+        }
     }
 
     /// Starts another list of steps, of so many shards: a partitioned file has one for every group.

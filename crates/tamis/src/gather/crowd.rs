@@ -40,25 +40,47 @@ pub(super) fn is_crowded(side: &dyn Side, bits: u32, stop: Stop<'_>) -> Result<b
     Ok(loads.into_iter().any(|load| too_many(load, most)))
 }
 
+/// A range of digests with the same top bits, and the distinct ones in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) number: u64,
+    /// How many.
+    pub(crate) keys: u64,
+    /// The hash of them all.
+    pub(crate) hash: u64,
+}
+
+/// A hash of the set of all digests, from its cells, which come in order.
+pub(crate) fn hash_of(cells: &[Cell]) -> u64 {
+    SetHash::of(&cells.iter().map(|cell| Digest { hi: cell.number, lo: cell.hash }).collect::<Vec<_>>())
+}
+
 pub(super) fn set_hash(side: &dyn Side, stop: Stop<'_>) -> Result<u64, BuildError> {
+    Ok(hash_of(&cells(side, stop)?))
+}
+
+/// The cells that hold a digest, in order.
+pub(super) fn cells(side: &dyn Side, stop: Stop<'_>) -> Result<Vec<Cell>, BuildError> {
     let bits = side.workspace().cell_bits;
     let (spans, threads) = span::all(side, None, side.workspace().threads, stop)?;
     // Parts of one cell are hashed together.
     let jobs: Vec<&[Span]> = spans.chunk_by(|a, b| a.cells.start == b.cells.start).collect();
     let hashed = run(jobs, threads, |spans| {
-        let (mut hashes, mut current, mut set) = (vec![], None, SetHash::new());
+        let mut done = vec![];
+        let mut current: Option<(u64, u64, SetHash)> = None;
+        let close = |(number, keys, set): (u64, u64, SetHash)| Cell { number, keys, hash: set.finish() };
         let mut add = |digests: &[Digest]| {
             for cell in digests.chunk_by(|a, b| a.shard(bits) == b.shard(bits)) {
-                let number = cell.first().map(|digest| digest.shard(bits) as u64);
-                if let Some(last) = std::mem::replace(&mut current, number).filter(|&last| Some(last) != number) {
-                    hashes.push(Digest { hi: last, lo: std::mem::replace(&mut set, SetHash::new()).finish() });
-                }
+                let number = cell.first().map_or(0, |digest| digest.shard(bits) as u64);
+                done.extend(current.take_if(|open| open.0 != number).map(close));
+                let (_, keys, set) = current.get_or_insert_with(|| (number, 0, SetHash::new()));
+                *keys += cell.len() as u64;
                 set.add(cell);
             }
         };
         spans.iter().try_for_each(|span| side.digests(span, stop, &mut add))?;
-        hashes.extend(current.map(|last| Digest { hi: last, lo: set.finish() }));
-        Ok(hashes)
+        done.extend(current.map(close));
+        Ok(done)
     })?;
-    Ok(SetHash::of(&hashed.concat()))
+    Ok(hashed.concat())
 }

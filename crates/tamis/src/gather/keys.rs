@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::span::Side;
+use super::span::{self, Side};
 use super::{Intake, SideCounts, Sorted, Tagged, Workspace, count_sides, crowd};
 use crate::debug::brief_debug;
 use crate::error::BuildError;
@@ -49,7 +49,7 @@ impl Keys {
     }
 
     /// Reads both sides once.
-    pub(super) fn count_sides(&self, negatives: Option<&Keys>, stop: Stop<'_>) -> Result<SideCounts, BuildError> {
+    pub(crate) fn count_sides(&self, negatives: Option<&Keys>, stop: Stop<'_>) -> Result<SideCounts, BuildError> {
         with_records!(Keys, self, keys => match negatives {
             None => count_sides::<_, Digest>(keys, None, stop, |_, _| {}),
             Some(Keys::Plain(negatives)) => count_sides(keys, Some(negatives), stop, |_, _| {}),
@@ -74,6 +74,17 @@ impl Keys {
             },
             plain => plain,
         }
+    }
+
+    /// The cells that hold a digest, in order.
+    pub(crate) fn cells(&self, stop: Stop<'_>) -> Result<Vec<crowd::Cell>, BuildError> {
+        crowd::cells(self.side(), stop)
+    }
+
+    /// Hands on all digests, sorted and distinct.
+    pub(crate) fn digests(&self, stop: Stop<'_>, part: &mut dyn FnMut(&[Digest])) -> Result<(), BuildError> {
+        let spans = span::all(self.side(), None, 1, stop)?.0;
+        spans.iter().try_for_each(|span| self.side().digests(span, stop, part))
     }
 
     /// A hash of the set of digests.

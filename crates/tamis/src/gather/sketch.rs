@@ -23,14 +23,20 @@ pub(crate) struct Sketch {
     many: Option<Many>,
 }
 
-/// The smallest numbers of many digests.
+/// Many digests.
 #[derive(Debug)]
 struct Many {
     salt: Salt,
-    /// The smallest, and what came since they were last sorted.
+    lows: Lows,
+}
+
+/// The smallest of many distinct numbers. Those of a set follow from those of its parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lows {
+    /// The smallest, one more than are looked at: it tells whether there are more. And what came since they were last sorted.
     low: Vec<u64>,
-    /// Only numbers up to this can matter: all of them, as long as none was let go.
-    limit: u64,
+    /// Whether only numbers below the last one can matter.
+    full: bool,
 }
 
 impl Sketch {
@@ -65,7 +71,7 @@ impl Sketch {
     fn sort_few(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<(), BuildError> {
         sort_distinct(&mut self.few, 1, &|| false)?;
         if self.few.len() > K {
-            let mut many = Many { salt: Salt::new(set()?), low: vec![], limit: u64::MAX };
+            let mut many = Many { salt: Salt::new(set()?), lows: Lows::default() };
             std::mem::take(&mut self.few).into_iter().for_each(|digest| many.add(digest));
             self.many = Some(many);
         }
@@ -74,15 +80,25 @@ impl Sketch {
 
     pub(crate) fn distinct(&mut self, set: impl FnOnce() -> Result<u64, BuildError>) -> Result<u64, BuildError> {
         self.sort_few(set)?;
-        Ok(self.many.as_mut().map_or(self.few.len() as u64, Many::distinct))
+        Ok(self.many.as_mut().map_or(self.few.len() as u64, |many| many.lows.distinct()))
     }
 }
 
 impl Many {
     #[inline(always)]
     fn add(&mut self, digest: Digest) {
-        let number = digest.salted(self.salt);
-        if number <= self.limit {
+        self.lows.add(digest.salted(self.salt));
+    }
+}
+
+impl Lows {
+    /// How many are held at most, once they are sorted.
+    pub(crate) const MAX: usize = K + 1;
+
+    /// Takes in a number.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, number: u64) {
+        if !self.full || self.low.get(K).is_none_or(|&last| number < last) {
             self.keep(number);
         }
     }
@@ -90,27 +106,32 @@ impl Many {
     fn keep(&mut self, number: u64) {
         self.low.push(number);
         if self.low.len() >= 2 * K {
-            self.keep_smallest();
+            self.sort();
         }
     }
 
-    fn keep_smallest(&mut self) {
+    fn sort(&mut self) {
         self.low.sort_unstable();
         self.low.dedup();
-        if self.low.len() > K {
-            self.low.truncate(K);
-            self.limit = self.low[K - 1];
-        }
+        self.low.truncate(Lows::MAX);
+        self.full = self.low.len() == Lows::MAX;
     }
 
-    fn distinct(&mut self) -> u64 {
-        self.keep_smallest();
-        match self.limit {
-            u64::MAX => self.low.len() as u64,
-            last => {
+    /// The numbers, ascending.
+    pub(crate) fn sorted(&mut self) -> &[u64] {
+        self.sort();
+        &self.low
+    }
+
+    /// About how many came in.
+    pub(crate) fn distinct(&mut self) -> u64 {
+        match self.sorted() {
+            [low @ .., _] if low.len() == K => {
+                let last = low.last().copied().unwrap_or_default();
                 let estimate = (K - 1) as f64 * (u64::MAX as f64 / last.max(1) as f64);
                 (estimate as u64).clamp(K as u64, Sketch::MAX_DISTINCT)
             }
+            all => all.len() as u64,
         }
     }
 }
@@ -175,6 +196,24 @@ mod tests {
         }
     }
 
+    /// Parts that do not share a digest give what all of them give.
+    #[test]
+    fn the_smallest_numbers_of_parts_are_those_of_the_whole() {
+        for n in [0, 5, K as u64, K as u64 + 1, K as u64 + 2, 40_000, 300_000] {
+            let whole = (n > K as u64).then(|| count((0..n).map(digest)));
+            for parts in [1, 2, 64] {
+                let mut all = Lows::default();
+                for part in 0..parts {
+                    let mut lows = Lows::default();
+                    (part..n).step_by(parts as usize).for_each(|i| lows.add(digest(i).salted(Salt::new(7))));
+                    assert!(lows.sorted().len() <= Lows::MAX);
+                    lows.sorted().iter().for_each(|&number| all.add(number));
+                }
+                assert_eq!(all.distinct(), whole.unwrap_or(n), "{n} in {parts}");
+            }
+        }
+    }
+
     /// Order and repetition leave no trace, and more never look like fewer.
     #[test]
     fn only_the_set_matters() {
@@ -189,6 +228,6 @@ mod tests {
             }
         }
         assert_eq!(once, before);
-        assert!(often.many.unwrap().low.capacity() <= 4 * K);
+        assert!(often.many.unwrap().lows.low.capacity() <= 4 * K);
     }
 }

@@ -69,9 +69,10 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
     }
     let top = 64 - differ.leading_zeros();
     if records.len() <= MAX_CACHED_RECORDS {
-        sort(records, top, DEPTH, &mut Scratch::new(), stop)?;
-        let kept = distinct(records);
-        records.truncate(kept);
+        if sort(records, top, DEPTH, &mut Scratch::new(), stop)? {
+            let kept = distinct(records);
+            records.truncate(kept);
+        }
         return Ok(());
     }
     sort_large(records, top, threads, stop)
@@ -102,8 +103,8 @@ fn sort_large<R: Record>(records: &mut Vec<R>, top: u32, threads: usize, stop: S
     let kept = run(jobs, threads, |job| {
         let mut scratch = Scratch::new();
         let sorted = job.into_iter().map(|bucket| {
-            sort(bucket, digit.shift, DEPTH - 1, &mut scratch, stop)?;
-            Ok(distinct(bucket))
+            let equal = sort(bucket, digit.shift, DEPTH - 1, &mut scratch, stop)?;
+            Ok(if equal { distinct(bucket) } else { bucket.len() })
         });
         sorted.collect::<Result<Vec<usize>, BuildError>>()
     })?;
@@ -169,22 +170,21 @@ fn bounds(counts: &[usize; BUCKETS]) -> Bounds {
     bounds
 }
 
-/// Sorts all bits below `top`, above which the records agree.
+/// Sorts all bits below `top`, above which the records agree. Returns whether some may be equal.
 fn sort<R: Record>(
     records: &mut [R],
     top: u32,
     depth: u32,
     scratch: &mut Scratch<R>,
     stop: Stop<'_>,
-) -> Result<(), BuildError> {
+) -> Result<bool, BuildError> {
     if records.len() <= MAX_INSERTION_SORT {
-        insertion_sort(records);
-        return Ok(());
+        return Ok(insertion_sort(records));
     }
     check(stop)?;
     if depth == 0 || top == 0 {
         records.sort_unstable_by_key(R::order);
-        return Ok(());
+        return Ok(true);
     }
     if records.len() <= MAX_CACHED_RECORDS {
         let digit = Digit::below(top, records.len().min(BUCKETS / 2 * LEAF), LEAF);
@@ -192,15 +192,15 @@ fn sort<R: Record>(
         for bucket in crowded {
             sort(&mut records[bucket], digit.shift, depth - 1, scratch, stop)?;
         }
-        insertion_sort(records);
-        return Ok(());
+        return Ok(insertion_sort(records));
     }
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = split(records, digit, stop)?;
+    let mut equal = false;
     for pair in bounds[..=digit.count()].windows(2) {
-        sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, scratch, stop)?;
+        equal |= sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, scratch, stop)?;
     }
-    Ok(())
+    Ok(equal)
 }
 
 /// What a sort by way of a copy needs: used again for the next bucket.
@@ -240,8 +240,10 @@ fn scatter<R: Record>(records: &mut [R], digit: Digit, scratch: &mut Scratch<R>)
     buckets.filter(|bucket| bucket.len() > MAX_INSERTION_SORT).collect()
 }
 
+/// Returns whether some are equal.
 #[inline(always)]
-fn insertion_sort<R: Record>(records: &mut [R]) {
+fn insertion_sort<R: Record>(records: &mut [R]) -> bool {
+    let mut equal = false;
     for i in 1..records.len() {
         let record = records[i];
         let mut hole = i;
@@ -249,8 +251,10 @@ fn insertion_sort<R: Record>(records: &mut [R]) {
             records[hole] = records[hole - 1];
             hole -= 1;
         }
+        equal |= hole > 0 && records[hole - 1].order() == record.order();
         records[hole] = record;
     }
+    equal
 }
 
 /// Merges equal neighbours towards the front and returns how many records are left.

@@ -20,6 +20,7 @@ use std::borrow::Cow;
 use super::{Geometry, Query, Role};
 use crate::error::{BuildError, Lack};
 use crate::hash::{Digest, Salt};
+use crate::math::chance::may_toss;
 use crate::parallel::Stop;
 
 /// A leaf to build: its parameters, the same for every shard.
@@ -178,6 +179,10 @@ fn keep<T: Copy>(items: &mut Vec<T>, passes: &[bool]) {
     items.shrink_to_fit();
 }
 
+/// Of the salt that draws lots among negatives of the same weight; numbers below 2^32 are those of a table's attempts, and this one that of
+/// an integrated filter's second.
+const LEFT_OUT: u64 = (1 << 32) + 1;
+
 /// Keys that are queried together.
 const ROUND: usize = 256;
 
@@ -204,19 +209,52 @@ pub(crate) struct Sides<'a> {
     left: Option<RejectSide<'a>>,
     /// Whether the leaf has thinned the other side out itself.
     thinned: bool,
+    /// The weight of negatives that may match because the exact leaf does not know them.
+    allowed: f64,
 }
 
 impl<'a> Sides<'a> {
     /// Both sides of a shard, sorted and distinct.
     pub(crate) fn new(keys: &'a [Digest], listed: &'a dyn Listed) -> Sides<'a> {
         let (role, keys, values) = (Role::Positive, Cow::Borrowed(keys), Values::Fingerprints);
-        Sides { role, keys, values, listed, left: None, thinned: false }
+        Sides { role, keys, values, listed, left: None, thinned: false, allowed: 0.0 }
     }
 
     /// The same, where all negatives are in memory and may be used up.
     pub(crate) fn left(self, negatives: Option<Vec<Digest>>) -> Sides<'a> {
         let side = |negatives| RejectSide { digests: Cow::Owned(negatives), weights: vec![] };
         Sides { left: negatives.map(side), ..self }
+    }
+
+    /// The same, where negatives of so much weight may match.
+    pub(crate) fn allowing(self, allowed: f64) -> Sides<'a> {
+        Sides { allowed, ..self }
+    }
+
+    /// Leaves the lightest negatives to the coins of an exact leaf, as many as may be ([Chained] section 4.2.1, strategy (a)).
+    pub(crate) fn leave_out(&mut self, salt: Salt) -> Result<(), BuildError> {
+        let allowed = self.allowed;
+        if allowed <= 0.0 {
+            return Ok(());
+        }
+        let (_, left) = self.load()?;
+        // Equals by chance: a ribbon's rows are in the order of digests.
+        let salt = salt.child(LEFT_OUT);
+        let weight = |i: usize| left.weights.get(i).copied().unwrap_or(1);
+        let mut order: Vec<(u32, u64, usize)> =
+            left.digests.iter().enumerate().map(|(i, digest)| (weight(i), digest.salted(salt), i)).collect();
+        order.sort_unstable();
+        let (mut sum, mut squares) = (0.0, 0.0);
+        let mut stored = vec![true; order.len()];
+        for (weight, _, i) in order {
+            (sum, squares) = (sum + f64::from(weight), squares + f64::from(weight) * f64::from(weight));
+            if !may_toss(sum, squares, allowed) {
+                break;
+            }
+            stored[i] = false;
+        }
+        left.keep(&stored);
+        Ok(())
     }
 
     /// Keys with what a leaf stores for them, and nothing to reject.
@@ -300,6 +338,11 @@ impl<'a> Sides<'a> {
     /// Whether the leaf that was just built has thinned the other side out.
     pub(crate) fn is_thinned(&mut self) -> bool {
         std::mem::take(&mut self.thinned)
+    }
+
+    /// How many negatives are left, once they are in memory.
+    pub(crate) fn negatives_left(&self) -> Option<usize> {
+        self.left.as_ref().map(|left| left.digests.len())
     }
 
     /// Goes on with what passes the leaf that was just built.

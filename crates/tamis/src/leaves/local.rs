@@ -276,9 +276,8 @@ impl<const C: usize> Octets<C> {
     /// What the octets say, and whether the rest has to be asked as well.
     #[inline(always)]
     fn verdict<I: Isa>(local: &Local, payload: &[u8], at: usize, place: Place) -> (bool, bool) {
-        // Geometry is checked, so that the bytes are there. No place is that far; saying so spares a check for overflow.
-        let at = at & (usize::MAX >> 1);
-        let octets = payload.get(at..at + span(C)).unwrap_or(&[]);
+        // Geometry is checked, so that the bytes are there.
+        let octets = payload.get(at..).unwrap_or(&[]);
         let parities = I::columns::<C>(octets, place.h, &MASKS, (place.row % 8) as u32).unwrap_or(0);
         local.verdict::<I>(payload, place, parities)
     }
@@ -327,7 +326,6 @@ impl<const C: usize> Kernel for Many<'_, C> {
 #[inline(always)]
 fn rounds<I: Isa, const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>, keys: &[Digest], out: &mut [bool]) {
     let mut places = [(0, Place::default()); BATCH];
-    let mut open = [0u8; BATCH];
     for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
         for (found, &key) in places.iter_mut().zip(keys) {
             let part = leaf.part_of::<SINGLE>(key);
@@ -337,19 +335,21 @@ fn rounds<I: Isa, const C: usize, const SINGLE: bool>(leaf: &ShardedLeaf<Local>,
             prefetch(&part.payload, at + 8 * C - 1);
             *found = (at, place);
         }
-        let mut asking = 0;
+        // A bit for each key that queries the rest.
+        let mut open = 0u32;
         for (i, (out, &(at, place))) in out.iter_mut().zip(&places).enumerate() {
             let Some(&key) = keys.get(i) else { break };
             let part = leaf.part_of::<SINGLE>(key);
             let (yes, bumped) = Octets::<C>::verdict::<I>(&part.geometry, &part.payload, at, place);
             *out = yes;
-            open[asking % BATCH] = i as u8;
-            asking += (yes && bumped) as usize;
+            open |= u32::from(yes & bumped) << i;
         }
-        for &i in &open[..asking] {
-            let key = keys[i as usize];
+        while open != 0 {
+            let i = open.trailing_zeros() as usize;
+            let (Some(&key), Some(out)) = (keys.get(i), out.get_mut(i)) else { break };
             let part = leaf.part_of::<SINGLE>(key);
-            out[i as usize] = part.geometry.rest_says(&part.payload, key);
+            *out = part.geometry.rest_says(&part.payload, key);
+            open &= open - 1;
         }
     }
 }

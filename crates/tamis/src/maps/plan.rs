@@ -31,6 +31,7 @@ use crate::error::BuildError;
 use crate::format::put_varint;
 use crate::leaves::{Design, ribbon};
 use crate::math::portable::log2;
+use crate::plan::recipes::cascade::LAYERS;
 use crate::plan::{self, Effort, Goal, Kind, Layout, Request};
 
 #[derive(Debug)]
@@ -321,9 +322,11 @@ fn exact(yes: u64, no: u64, options: &TreeOptions) -> Request {
         effort: options.effort,
         layout: options.layout,
         delta: 0.5,
+        layers: LAYERS,
         first: None,
         columns: None,
         spare: 0.0,
+        hash_bytes: 1,
     }
 }
 

@@ -291,7 +291,7 @@ impl<'a> Shape<'a> {
         let Job { number, salt, work: task } = job;
         let work = Work { salt: Salt::new(*salt), skip, threads, stop };
         let (bits, digests, values) = match task {
-            Task::Exact(plan, yes, no) => return build_steps(plan, Sides::new(yes, &&no[..]), None, *salt, work),
+            Task::Exact(plan, yes, no) => return build_steps(plan, Sides::new(yes, &&no[..]), None, *salt, None, work),
             Task::Flat(bits, digests, values) => (*bits, digests, values),
         };
         let beside = self.beside(*number);

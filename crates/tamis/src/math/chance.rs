@@ -17,10 +17,37 @@ pub(crate) fn uneven(loads: &[u32]) -> bool {
     squares - sum * sum / windows.max(1.0) > (8.0 + 64.0 / windows.max(1.0)) * sum
 }
 
+/// Whether negatives of this weight in all, and with this sum of squares of weights, may be left to a fair coin each, where no more than
+/// `allowed` of their weight may match: surely, or but for one time in 30,000.
+pub(crate) fn may_toss(weight: f64, squares: f64, allowed: f64) -> bool {
+    weight <= allowed || weight / 2.0 + 2.0 * squares.sqrt() <= allowed
+}
+
+/// As many negatives of weight 1 as [`may_toss`] permits.
+pub(crate) fn most_tossed(allowed: f64) -> f64 {
+    // s / 2 + 2 sqrt(s) = allowed
+    let root = (4.0 + 2.0 * allowed).sqrt() - 2.0;
+    (root * root).max(allowed).floor()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::scramble;
+
+    #[test]
+    fn coins_keep_what_is_allowed() {
+        for allowed in [0.0, 0.7, 1.0, 9.0, 16.0, 40.0, 1234.5, 1e9] {
+            let most = most_tossed(allowed);
+            assert!(most >= allowed.floor() && most <= 2.0 * allowed);
+            assert!(may_toss(most, most, allowed), "{allowed}: {most}");
+            assert!(!may_toss(most + 1.0, most + 1.0, allowed), "{allowed}: {most}");
+        }
+        // A thousand coins: 500 heads, with a standard deviation of 15.8.
+        assert_eq!(most_tossed(564.0), 1001.0);
+        // One heavy key is no crowd.
+        assert!(!may_toss(100.0, 1e4, 60.0) && may_toss(100.0, 100.0, 71.0));
+    }
 
     #[test]
     fn chance_is_not_uneven_and_a_crowd_is() {

@@ -116,7 +116,7 @@ pub(crate) fn compare(
         None => {
             let plan = plan(request)?;
             let prediction = predict(&plan.steps, request);
-            let same = |design: &PlannedDesign| design.plan.steps == plan.steps;
+            let same = |design: &PlannedDesign| design.plan.steps == plan.steps && design.plan.allowed == plan.allowed;
             let found = designs.iter().position(|(_, design)| design.as_ref().is_ok_and(same));
             let design = PlannedDesign { plan, known: 0, prediction, workload_fpr: None, cap: 1.0 };
             (found, design)
@@ -130,7 +130,11 @@ pub(crate) fn compare(
         name: kind.name(),
         kind: *kind,
         chosen,
-        prediction: design.as_ref().map(|design| predicted(design, request, expected)).map_err(|e| why_not(*kind, e)),
+        // What an exact layer leaves out depends on the kind.
+        prediction: design
+            .as_ref()
+            .map(|design| predicted(design, &Request { kind: *kind, ..*request }, expected))
+            .map_err(|e| why_not(*kind, e)),
     };
     let mut candidates: Vec<Candidate> =
         designs.iter().enumerate().map(|(i, both)| candidate(both, Some(i) == found)).collect();

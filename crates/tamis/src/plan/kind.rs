@@ -21,7 +21,7 @@ pub enum Goal {
     /// Unlisted keys get arbitrary answers: the smallest filter that is right for every listed key.
     Exact,
     /// Of the known negatives at most this share matches, of their weight if they have weights; unlisted keys do not
-    /// matter. For [`Kind::Steered`], which is the default.
+    /// matter. For [`Kind::Steered`], which is the default, and [`Kind::Chained`].
     ExcludedFpr(f64),
 }
 

@@ -48,7 +48,10 @@ impl Base {
                 return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Fpr(rate))?, hashes }.into());
             }
             Base::Cuckoo => return Ok(Structure::Cuckoo(cuckoo::Params::for_rate(n, rate, true)?)),
-            Base::Quotient => return Ok(Structure::Quotient(quotient_params(n, Goal::Fpr(rate))?)),
+            Base::Quotient => {
+                let request = Request { keys: n, goal: Goal::Fpr(rate), ..*request };
+                return Ok(Structure::Quotient(quotient_params(&request)?));
+            }
             Base::Ribbon | Base::Fuse | Base::Fuse4 => {}
         }
         let wanted = Request { goal: Goal::Fpr(rate), ..*request };
@@ -91,7 +94,7 @@ pub(super) fn fuse4(request: &Request) -> Result<Structure, BuildError> {
 pub(super) fn split_block(request: &Request) -> Result<Structure, BuildError> {
     let Request { keys: n, goal, .. } = *request;
     let params = match goal {
-        Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(n, bits, 256)?)?,
+        Goal::BitsPerKey(bits) => split::Params::for_bits_per_key(n, budget(request, bits, 256)?)?,
         Goal::Fpr(rate) => split::Params::for_rate(n, rate)?,
         Goal::Exact | Goal::ExcludedFpr(_) => split::Params::for_rate(n, 0.5)?,
     };
@@ -101,7 +104,7 @@ pub(super) fn split_block(request: &Request) -> Result<Structure, BuildError> {
 pub(super) fn classic_bloom(request: &Request) -> Result<Structure, BuildError> {
     let Request { keys: n, goal, .. } = *request;
     let params = match goal {
-        Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(n, bits, 64)?)?,
+        Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(request, bits, 64)?)?,
         Goal::Fpr(rate) => classic::Params::for_rate(n, rate)?,
         Goal::Exact | Goal::ExcludedFpr(_) => classic::Params::for_rate(n, 0.5)?,
     };
@@ -124,11 +127,12 @@ pub(super) fn cuckoo(request: &Request) -> Result<Structure, BuildError> {
 }
 
 pub(super) fn quotient(request: &Request) -> Result<Structure, BuildError> {
-    Ok(quotient_params(request.keys, request.goal)?.into())
+    Ok(quotient_params(request)?.into())
 }
 
 /// Slots and remainders of a quotient filter.
-fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
+fn quotient_params(request: &Request) -> Result<quotient::Params, BuildError> {
+    let Request { keys: n, goal, .. } = *request;
     let with_rate = |rate: f64| {
         let none = BuildError::NoSize { structure: "quotient filter", keys: n, rate };
         Ok(quotient::Params::new(n, quotients::size(n, rate).ok_or(none)?, false))
@@ -138,7 +142,7 @@ fn quotient_params(n: u64, goal: Goal) -> Result<quotient::Params, BuildError> {
         Goal::Exact | Goal::ExcludedFpr(_) => with_rate(0.5),
         Goal::BitsPerKey(per_key) => {
             let spare = quotient::Params::spare(n, 1 << shard_bits(n, SHARD_KEYS));
-            let file = file_bits(n, 1, per_key);
+            let file = file_bits(request, 1, per_key);
             let size = quotients::size_within(n, spare, allowed(n, per_key) - file);
             let least = || too_few(n, per_key, file + quotients::bits((quotients::slots(n) + spare) as f64, 1));
             Ok(quotient::Params::new(n, size.ok_or_else(least)?, true))
@@ -153,7 +157,7 @@ fn fit_width(request: &Request, with: impl Fn(u16) -> Structure) -> Result<Struc
         Goal::Exact | Goal::ExcludedFpr(_) => Ok(with(MIN_WIDTH)),
         Goal::Fpr(rate) => Ok(with(request.least_width(|width| Ok(with(width).rate_at(1) <= rate))?)),
         Goal::BitsPerKey(bits) => {
-            let size = |width| with(width).bits(n, 0) + file_bits(n, 1, bits);
+            let size = |width| with(width).bits(n, 0) + file_bits(request, 1, bits);
             match request.least_width(|width| Ok(size(width) > allowed(n, bits))) {
                 Ok(MIN_WIDTH) => Err(too_few(n, bits, size(MIN_WIDTH))),
                 Ok(width) => Ok(with(width - 1)),

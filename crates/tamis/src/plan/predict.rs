@@ -9,7 +9,7 @@
 //!                                       the rest gets a no        the rest gets a no
 //!   Negative a share goes on,           all go on                 a share goes on,
 //!            the rest gets its yes                                the rest gets a yes
-//!   Exact    yes                        no                        a share gets a yes
+//!   Exact    yes                        no, but those left out    a share gets a yes
 //!   (end)    yes                        yes                       yes
 //! ```
 
@@ -42,7 +42,7 @@ struct Undecided {
 /// Looks at the steps of a request.
 pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
     let per_key = request.bits_of(steps) / request.keys.max(1) as f64;
-    let bits = request.bits_of(steps) + file_bits(request.keys, steps.len(), per_key);
+    let bits = request.bits_of(steps) + file_bits(request, steps.len(), per_key);
     let mut here = Undecided { members: 1.0, listed: 1.0, strangers: 1.0 };
     let (mut admitted, mut lines) = (0.0, [0.0; 3]);
     for Step { role, structure } in steps {
@@ -59,7 +59,7 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
                 let rate = structure.rate_at(whole(negatives));
                 [structure.passing(keys / negatives.max(1.0), whole(negatives)), 1.0, rate]
             }
-            Role::Exact => [1.0, 0.0, structure.rate_at(whole(keys + negatives))],
+            Role::Exact => [1.0, 0.0, structure.rate_at(whole(keys + (negatives - request.left_out()).max(0.0)))],
         };
         let [long, short] = structure.lines();
         for ((lines, yes), left) in lines.iter_mut().zip(yes).zip([here.members, here.listed, here.strangers]) {
@@ -67,7 +67,8 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         }
         if *role == Role::Exact {
             let strangers = (admitted + here.strangers * yes[2]).min(1.0);
-            return LayersPrediction { bits, known_fpr: 0.0, fpr: strangers, lines, undecided: [0.0; 3] };
+            let known_fpr = request.left_out().min(negatives) / 2.0 / request.negatives.max(1) as f64;
+            return LayersPrediction { bits, known_fpr, fpr: strangers, lines, undecided: [0.0; 3] };
         }
         if *role == Role::Negative {
             admitted += here.strangers * (1.0 - yes[2]);

@@ -4,6 +4,7 @@ use super::budget::{allowed, file_bits, too_few};
 use super::{Effort, Goal, Kind, Layout, Step};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
+use crate::math::chance::most_tossed;
 
 /// The most extra capacity, as a share of the keys.
 pub(crate) const MAX_EXTRA_CAPACITY: f64 = 1000.0;
@@ -20,12 +21,16 @@ pub(crate) struct Request {
     pub(crate) layout: Layout,
     /// Of a cascade: how much shorter every list is than the one before.
     pub(crate) delta: f64,
+    /// Of a cascade: how many steps it has.
+    pub(crate) layers: u8,
     /// Bits of the first stage times 256, where the caller chose them.
     pub(crate) first: Option<u16>,
     /// Slacks of steered columns, where the caller chose them.
     pub(crate) columns: Option<Columns>,
     /// Room for more keys, as a share of them.
     pub(crate) spare: f64,
+    /// What the hash takes in the head of the file.
+    pub(crate) hash_bytes: u32,
 }
 
 /// Slacks in 1024ths.
@@ -72,6 +77,7 @@ impl Request {
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let range = |option, given, most| Err(BuildError::Range { option, given, least: 0.0, most });
         let steered = matches!(self.kind, Kind::Auto | Kind::Steered);
+        let sharing = steered || matches!(self.kind, Kind::Chained(_));
         match self.goal {
             Goal::Fpr(rate) if !(rate > 0.0 && rate < 1.0) => range("fpr", rate, 1.0),
             Goal::BitsPerKey(bits) if !(bits > 0.0 && bits <= 4096.0) => range("bits_per_key", bits, 4096.0),
@@ -80,12 +86,25 @@ impl Request {
                 range("extra_capacity", self.spare, MAX_EXTRA_CAPACITY)
             }
             _ if self.spare > 0.0 && !self.kind.traits().more_keys => Err(self.unfit(Lack::MoreKeys)),
-            Goal::ExcludedFpr(_) if !steered => Err(self.unfit(Lack::Share)),
+            Goal::ExcludedFpr(_) if !sharing => Err(self.unfit(Lack::Share)),
             _ if self.negatives > 0 && !self.kind.traits().negatives => Err(self.unfit(Lack::Negatives)),
             _ if self.layout == Layout::Local && !steered && self.negatives > 0 => Err(self.unfit(Lack::LocalLayout)),
             Goal::Exact if !self.kind.traits().negatives => Err(self.unfit(Lack::Exactness)),
             Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact | Goal::ExcludedFpr(_) => Ok(()),
         }
+    }
+
+    /// The share of the negatives that an exact step leaves to its coins: see [`Plan::allowed`](super::Plan::allowed).
+    pub(crate) fn allowed(&self) -> f64 {
+        match (self.kind, self.goal) {
+            (Kind::Chained(_), Goal::ExcludedFpr(share)) => share,
+            _ => 0.0,
+        }
+    }
+
+    /// How many negatives the exact step leaves out, where all weigh the same.
+    pub(crate) fn left_out(&self) -> f64 {
+        most_tossed(self.allowed() * self.negatives as f64)
     }
 
     /// The error of a kind that lacks something.
@@ -112,13 +131,13 @@ impl Request {
     /// Bits for the payload of a filter of several steps, where the goal is a budget.
     pub(crate) fn room(&self, steps: usize) -> Result<f64, BuildError> {
         let Goal::BitsPerKey(bits) = self.goal else { return Ok(f64::INFINITY) };
-        Ok(allowed(self.keys, bits) - file_bits(self.keys, steps, bits))
+        Ok(allowed(self.keys, bits) - file_bits(self, steps, bits))
     }
 
     /// A budget below the `least` bits that the payload takes.
     pub(crate) fn too_few(&self, steps: usize, least: f64) -> BuildError {
         let Goal::BitsPerKey(bits) = self.goal else { return self.too_low() };
-        too_few(self.keys, bits, least + file_bits(self.keys, steps, bits))
+        too_few(self.keys, bits, least + file_bits(self, steps, bits))
     }
 
     /// Payload bits of a list of steps, rather more than less: how many pass a filter is chance.
@@ -151,7 +170,7 @@ impl Request {
                     let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
                     keys = (keys * passing * structure.margin()).min(keys);
                 }
-                Role::Exact => bits += structure.bits(most_keys, most_negatives),
+                Role::Exact => bits += structure.bits(most_keys, most_negatives.saturating_sub(self.left_out() as u64)),
             }
         }
         bits

@@ -14,9 +14,11 @@ fn request(keys: u64, negatives: u64) -> Request {
         effort,
         layout: Layout::Auto,
         delta: 0.5,
+        layers: recipes::cascade::LAYERS,
         first: None,
         columns: None,
         spare: 0.0,
+        hash_bytes: 1,
     }
 }
 
@@ -223,7 +225,7 @@ fn layers_add_up_and_sizes_grow() {
         for design in plan.candidates.iter().filter_map(|c| c.prediction.as_ref().ok()) {
             let stored: f64 = design.layers.iter().map(|layer| layer.bits_per_key).sum();
             let rest = (design.bits_per_key - stored) * 100_000.0;
-            assert!((rest - file_bits(100_000, design.layers.len(), stored)).abs() < 1.0, "{goal:?} {design:?}");
+            assert!((rest - file_bits(&request, design.layers.len(), stored)).abs() < 1.0, "{goal:?} {design:?}");
             assert!(design.bits_per_key >= design.bound, "{goal:?} {design:?}");
             assert_eq!(design.layers[0].reached_by, [1.0; 3]);
             for pair in design.layers.windows(2) {

@@ -134,6 +134,18 @@ impl<'a, I> SetsBuilder<'a, I> {
         /// [`false_sets`](SetsBuilder::false_sets) and [`member_false_sets`](SetsBuilder::member_false_sets).
         bits_per_pair(bits: f64) => options.budget = Some(bits);
 
+        /// Builds a sketch with these parameters, instead of those that reach a goal. The kind follows from them.
+        ///
+        /// ```
+        /// use tamis::sets::{Body, Kind, Shape};
+        /// let body = Body::Cuckoo { buckets: 50, bits: 20, repetitions: 1, partitions: 0 };
+        /// let shape = Shape { body, existence: None, heavy: None };
+        /// let index = tamis::sets([("ann", "red"), ("bob", "blue")]).shape(shape).finish()?;
+        /// assert_eq!(index.segments().next().map(|segment| segment.kind), Some(Kind::Cuckoo));
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        shape(shape: Shape) => options.shape = Some(shape);
+
         /// Builds no filter in front of the tables: smaller and faster where nearly all queries are for members.
         without_filter() => options.existence = Some(1.0);
 
@@ -179,9 +191,6 @@ impl<'a, I> SetsBuilder<'a, I> {
 #[doc(hidden)]
 impl<I> SetsBuilder<'_, I> {
     set! {
-        /// Sets all parameters of a sketch.
-        shape(shape: Shape) => options.shape = Some(shape);
-
         /// Sets the false positive rate of the filter in front; from 1 on there is none.
         existence(rate: f64) => options.existence = Some(rate);
 
@@ -241,10 +250,8 @@ pub struct Report {
     pub bytes: u64,
 }
 
-#[cfg(feature = "internals")]
-#[doc(hidden)]
 impl Report {
-    /// Returns the parameters of a sketch.
+    /// Returns the parameters of a sketch, chosen or [set](SetsBuilder::shape).
     pub fn shape(&self) -> Option<&Shape> {
         self.shape.as_ref()
     }

@@ -24,7 +24,8 @@
 //!   payload    table of each repetition | a byte per slot of each table, if pairs are counted
 //! ```
 //!
-//! Slots have 4 to 16 bits, 0 is free, and lie bit after bit. The word at the end lets every bucket be read with one load.
+//! Slots have 4 to 32 bits, 0 is free, and lie bit after bit. The word at the end lets every bucket be read with one load: of eight
+//! bytes if slots have up to 16 bits, of sixteen if they are wider.
 
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
@@ -38,7 +39,9 @@ mod change;
 mod kernel;
 
 /// Bits of a slot.
-const BITS: std::ops::RangeInclusive<u32> = 4..=16;
+pub(super) const BITS: std::ops::RangeInclusive<u32> = 4..=32;
+/// Up to so many bits of a slot a bucket is in one word of 64 bits.
+const NARROW: u32 = 16;
 const MAX_BUCKETS: u64 = 1 << 40;
 /// Cache lines that are prefetched ahead of a query.
 const PREFETCH_LINES: u64 = 32;
@@ -80,8 +83,8 @@ struct Run {
 struct Lanes {
     bits: u32,
     /// The lowest bit of every lane, and the highest.
-    ones: u64,
-    tops: u64,
+    ones: u128,
+    tops: u128,
 }
 
 impl Lanes {
@@ -93,13 +96,30 @@ impl Lanes {
 
     /// The same value in every lane.
     #[inline(always)]
-    fn all(&self, value: u64) -> u64 {
-        self.ones * value
+    fn all(&self, value: u64) -> u128 {
+        self.ones * u128::from(value)
     }
 
     /// The lanes of a bucket, and whatever follows them; zero where there is none.
     #[inline(always)]
-    fn read(&self, table: &[u8], bucket: u64) -> u64 {
+    fn read(&self, table: &[u8], bucket: u64) -> u128 {
+        if self.bits <= NARROW {
+            return self.read_narrow(table, bucket).into();
+        }
+        self.read_wide(table, bucket)
+    }
+
+    /// The same, for slots of more than [`NARROW`] bits.
+    #[inline(always)]
+    fn read_wide(&self, table: &[u8], bucket: u64) -> u128 {
+        let bit = bucket * u64::from(4 * self.bits);
+        let bytes = table.get((bit / 8) as usize..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u128::from_le_bytes(*bytes)) >> (bit % 8)
+    }
+
+    /// The same, for slots of up to [`NARROW`] bits.
+    #[inline(always)]
+    fn read_narrow(&self, table: &[u8], bucket: u64) -> u64 {
         let bit = bucket * u64::from(4 * self.bits);
         let bytes = table.get((bit / 8) as usize..).and_then(|rest| rest.first_chunk());
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)) >> (bit % 8)
@@ -107,7 +127,7 @@ impl Lanes {
 
     /// The top bit of every lane that is `all`'s.
     #[inline(always)]
-    fn equal(&self, lanes: u64, all: u64) -> u64 {
+    fn equal(&self, lanes: u128, all: u128) -> u128 {
         let (x, low) = (lanes ^ all, self.tops - self.ones);
         !(((x & low) + low) | x) & self.tops
     }

@@ -6,17 +6,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::build::{Collector, FALSE_SETS, MEMBER_FALSE_SETS, add_set, planned};
+use super::build::{Collector, add_set};
 use super::coalesce::Scratch;
 use super::index::{Index, MAX_SEGMENTS, SetEntry, by_name};
 use super::query::Sets;
 use super::segment::{Body, Content, NO_SET, Numbers, Segment, Sketch};
-use super::sketch::list;
-use super::tune::{self, SetSizes, TuneGoal};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Difference, Error, FormatError, QueryError, ValueError};
 use crate::filter::build::to_file;
 use crate::hash::{Digest, Hasher, Key, KeyType};
+
+mod insert;
 
 /// An index that is being changed: pairs are inserted and removed, sets added and removed, indexes merged.
 ///
@@ -35,14 +35,14 @@ use crate::hash::{Digest, Hasher, Key, KeyType};
 pub struct Editor {
     index: Index,
     by_name: HashMap<Box<str>, u32>,
-    /// The segment that takes new pairs, and the numbers of its sets there.
-    open: Option<(usize, HashMap<u32, u32>)>,
+    /// The segment that takes new pairs, and the number there of every set of the file.
+    open: Option<(usize, Vec<u32>)>,
 }
 
-brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segments.len(), hasher: it.index.hasher);
+/// Pairs that are inserted at a time.
+const MAX_BATCH: usize = 64;
 
-/// The fewest pairs that a new segment is made for.
-const MIN_SEGMENT_PAIRS: u64 = 1 << 12;
+brief_debug!(Editor, it => sets: it.index.names.len(), segments: it.index.segments.len(), hasher: it.index.hasher);
 
 impl Editor {
     /// Starts to change an index, which is verified first: a snapshot has a new checksum, which would hide damage. Tables are copied
@@ -85,89 +85,6 @@ impl Editor {
         self.index.names[id as usize].removed = true;
         self.index.removed += 1;
         Ok(())
-    }
-
-    /// Inserts a key into a set. The first key of an empty index sets its key type.
-    ///
-    /// A cuckoo sketch stores a copy for every insertion, since it cannot tell a pair that it has from one with an equal fingerprint. A
-    /// sketch with counts counts the pair once more.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Change`] if the key type is not the index's, [`Error::Build`] if no set has this id or a new segment cannot be made.
-    pub fn insert<K: Key>(&mut self, key: K, set: u32) -> Result<(), Error> {
-        if self.index.segments.is_empty() {
-            self.index.key_type = K::KEY_TYPE;
-        }
-        self.index.check::<K>().map_err(ChangeError::from)?;
-        self.known(set)?;
-        self.put(self.index.digest_of(&key), set)
-    }
-
-    fn put(&mut self, key: Digest, set: u32) -> Result<(), Error> {
-        let heavy = |segment: &Segment| matches!(&segment.content, Content::Sketch(sketch) if sketch.heavy.has(key));
-        let at = match self.index.segments.iter().position(heavy) {
-            Some(at) => at,
-            None => self.target()?,
-        };
-        let known = self.open.as_mut().filter(|(open, _)| *open == at).map(|(_, known)| known);
-        let segment = &mut self.index.segments[at];
-        let local = match known {
-            Some(known) => *known.entry(set).or_insert_with(|| segment.numbers.add(set)),
-            None => segment.numbers.add(set),
-        };
-        segment.insert(key, local);
-        let entry = &mut self.index.names[set as usize];
-        entry.pairs = entry.pairs.saturating_add(1);
-        Ok(())
-    }
-
-    fn known(&self, set: u32) -> Result<(), BuildError> {
-        match self.index.names.get(set as usize).is_some_and(|entry| !entry.removed) {
-            true => Ok(()),
-            false => Err(ValueError::NoSetNumber { set }.into()),
-        }
-    }
-
-    fn target(&mut self) -> Result<usize, BuildError> {
-        let takes = |segment: &Segment| segment.free() > 0;
-        if let Some((at, _)) = &self.open
-            && self.index.segments.get(*at).is_some_and(takes)
-        {
-            return Ok(*at);
-        }
-        let at = match self.index.segments.iter().rposition(takes) {
-            Some(at) => at,
-            None => {
-                let segment = self.fresh()?;
-                self.push(segment)?;
-                self.index.segments.len() - 1
-            }
-        };
-        let numbers = &self.index.segments[at].numbers;
-        self.open = Some((at, numbers.iter().zip(0..).filter(|&(set, _)| set != NO_SET).collect()));
-        Ok(at)
-    }
-
-    /// An empty sketch like the last one, for a quarter of the pairs that there are.
-    fn fresh(&self) -> Result<Segment, BuildError> {
-        let kind = self.index.segments.iter().rev().find_map(|segment| match &segment.content {
-            Content::Sketch(Sketch { body: Body::Cuckoo(_), .. }) => Some(tune::Sketch::Cuckoo),
-            Content::Sketch(_) => Some(tune::Sketch::Bloom),
-            Content::Frozen(..) => None,
-        });
-        let (keys, pairs) = (self.index.keys(), self.index.pairs());
-        let each = (pairs / keys.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
-        let sets = (self.index.names.len() as u32).max(64);
-        let sizes = SetSizes { sets, multiplicities: vec![(each.min(sets.max(1)), keys.max(1))] };
-        let capacity = self.index.growth().max(MIN_SEGMENT_PAIRS);
-        let sizes = planned(&sizes, capacity);
-        let goal = TuneGoal::Targets { false_sets: FALSE_SETS, member_false_sets: MEMBER_FALSE_SETS };
-        // Rows that grow with the sets: see `Settings::tuned`.
-        let options = tune::Options { heavy: Some(u32::MAX), repetitions: 1, ..tune::Options::default() };
-        let tuned = tune::tune(kind.unwrap_or(tune::Sketch::Bloom), &sizes, goal, &options)?;
-        let sketch = Sketch::empty(&tuned.shape, false, 0, sizes.keys())?;
-        Ok(Segment { keys: 0, pairs: 0, capacity, numbers: Numbers::Same(0), content: Content::Sketch(sketch) })
     }
 
     fn push(&mut self, segment: Segment) -> Result<(), BuildError> {
@@ -445,38 +362,6 @@ impl Sketch {
 }
 
 impl Segment {
-    /// How many more pairs it is planned for.
-    fn free(&self) -> u64 {
-        let most = match &self.content {
-            Content::Frozen(..) => return 0,
-            // A pair that is only counted takes no slot: never more of them than a reader believes.
-            Content::Sketch(Sketch { body: Body::Cuckoo(body), .. }) if body.counting => body.capacity(),
-            Content::Sketch(_) => u64::MAX,
-        };
-        self.capacity.min(most).saturating_sub(self.pairs)
-    }
-
-    fn insert(&mut self, key: Digest, local: u32) {
-        let Content::Sketch(sketch) = &mut self.content else { return };
-        sketch.groups.grow(self.numbers.len());
-        let heavy = sketch.heavy.has(key);
-        if heavy {
-            sketch.insert_existence(&[key]);
-        } else if sketch.existence.is_some() {
-            if !sketch.exists(key) {
-                self.keys = self.keys.saturating_add(1);
-                sketch.insert_existence(&[key]);
-                if let Some((filter, _)) = &mut sketch.existence {
-                    *filter = filter.holding(self.keys);
-                }
-            }
-        } else {
-            self.keys = self.keys.saturating_add(1);
-        }
-        let stored = if heavy { list(&mut sketch.heavy, key, local) } else { sketch.add(key, local, 1) };
-        self.pairs = self.pairs.saturating_add(stored.into());
-    }
-
     /// Whether a pair is found here, and will be whatever else is taken out: in tables that give nothing back, or listed exactly.
     fn keeps(&self, key: Digest, set: u32, scratch: &mut Scratch) -> bool {
         let mut ids = vec![];

@@ -77,27 +77,27 @@ impl SetSizes {
     }
 }
 
-/// The table that holds the pairs.
+/// Table that holds the pairs of a sketch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
     /// Rows of bits.
     Bloom {
-        /// Words of 64 bits in each repetition; at least as many as a row has.
+        /// Words of 64 bits in each repetition, 1 to 2^40; at least as many as a row has.
         words: u64,
         /// Hashes in each repetition, 1 to 32.
         hashes: u32,
-        /// Tables, 1 to 4.
+        /// Tables, 1 to 8.
         repetitions: u32,
         /// Columns of a table; 0 where there is one table, which has a column for each set.
         partitions: u32,
     },
     /// Runs of buckets.
     Cuckoo {
-        /// Buckets of four fingerprints in each repetition.
+        /// Buckets of four slots in each repetition, 1 to 2^40.
         buckets: u64,
-        /// Bits of a fingerprint, 4 to 16.
+        /// Bits of a slot, 4 to 32.
         bits: u32,
-        /// Tables, 1 to 4.
+        /// Tables, 1 to 8.
         repetitions: u32,
         /// Columns of a table; 0 where there is one table, which has a column for each set.
         partitions: u32,
@@ -152,14 +152,14 @@ impl Body {
     }
 }
 
-/// All that must be known to build a segment.
+/// Parameters of a sketch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// The table of pairs.
     pub body: Body,
-    /// The rate of the filter on all keys that is queried first, if there is one.
+    /// False positive rate of the filter on all keys that is queried first, if there is one.
     pub existence: Option<f64>,
-    /// Keys in more sets than this are in the exact side table, not in the body.
+    /// Keys in more sets than this are listed exactly, outside the table.
     pub heavy: Option<u32>,
 }
 

@@ -266,6 +266,24 @@ fn a_cap_holds_without_expectations() {
     }
 }
 
+/// A secret and a long seed are bytes of the file, and part of the budget.
+#[test]
+fn the_hash_is_part_of_the_budget() {
+    for n in [100, 128, 1000] {
+        for bits in [12.0, 16.0, 24.0, 32.0] {
+            for kind in [Kind::Auto, Kind::Fuse, Kind::Bloom, Kind::ClassicBloom, Kind::Cuckoo, Kind::Quotient] {
+                let build = || tamis::build(integers(n, 1)).kind(kind).bits_per_key(bits);
+                for build in [build(), build().seed(u64::MAX), build().secret([7, 9])] {
+                    // Some kinds are too large for 100 keys.
+                    let Ok(filter) = build.finish() else { continue };
+                    let real = filter.as_bytes().len() as f64 * 8.0 / n as f64;
+                    assert!(real <= bits, "{n} {kind:?} {bits}: {real}");
+                }
+            }
+        }
+    }
+}
+
 /// Room for more keys costs no more than the budget, and is there.
 #[test]
 fn spare_room_keeps_the_budget() {

@@ -405,6 +405,42 @@ fn delta_changes_the_size_and_nothing_else() {
     }
 }
 
+/// A cascade of any depth is exact, and deep ones cost what Theorem 4.3 of \[Chained\] says: with delta 0.7071 `C (log2 lambda + 2.914)`.
+#[test]
+fn depth_changes_the_size_and_nothing_else() {
+    for layers in [1, 2, 3, 4, 6, 17, 63, 64] {
+        for (n, t) in [(0, 9), (1, 1), (7, 900), (3000, 24_000), (900, 50)] {
+            for (base, delta) in [(Base::Ribbon, 0.5), (Base::Fuse, 0.7), (Base::Bloom, 0.9)] {
+                let build = tamis::build(integers(n, 1)).exclude(integers(t, 2)).kind(Kind::Cascade(base));
+                let papers = Papers::default().delta(delta).layers(layers);
+                let filter = build.papers(papers).exact().finish().unwrap();
+                let what = format!("{base:?}, {layers} layers, {n} keys, {t} excluded");
+                right(&filter, n, t, &what);
+                assert_eq!(filter.layers().count(), if n == 0 { 1 } else { layers as usize }, "{what}");
+                let again = Filter::open(filter.as_bytes().to_vec()).unwrap();
+                right(&again, n, t, &what);
+            }
+        }
+    }
+    let (n, lambda) = (60_000, 8);
+    let build =
+        || tamis::build(integers(n, 1)).exclude(integers(lambda * n, 2)).kind(Kind::Cascade(Base::Bloom)).exact();
+    let bits = |layers| {
+        let papers = Papers::default().delta(0.5f64.sqrt()).layers(layers);
+        build().papers(papers).finish().unwrap().as_bytes().len() as f64 * 8.0 / n as f64
+    };
+    // Theorem 4.3 is for filters alone; in front of an exact bit fewer of them are smaller.
+    let (shallow, deep) = (bits(3), bits(40));
+    let theorem = std::f64::consts::LOG2_E * (3.0 + 2.914);
+    assert!(shallow < deep && deep > 0.98 * theorem && deep < 1.04 * theorem, "{shallow} {deep} {theorem}");
+    for layers in [0, 65, u32::MAX] {
+        let error = build().papers(Papers::default().layers(layers)).finish().unwrap_err();
+        assert_eq!(error.to_string(), format!("layers {layers}: out of range; expected 1 to 64"));
+    }
+    let error = tamis::build(0..9u64).papers(Papers::default().layers(3)).finish().unwrap_err();
+    assert_eq!(error.to_string(), "layers: no effect; expected kind cascade");
+}
+
 /// More than one shard, more negatives than memory.
 #[test]
 fn shards_and_spills_agree() {

@@ -14,11 +14,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use tamis::learned::Learned;
 use tamis::maps::Value;
 use tamis::{Digest, Filter, Hasher, Key, Map, Patch, Sequence, Sets};
 
 use super::golden::{Flow, SECRET};
 use super::integers;
+use super::learned;
 use super::repair::{FORM, Parts};
 
 fn tests() -> PathBuf {
@@ -100,6 +102,7 @@ enum Opened {
     Map(Map),
     Sequence(Sequence),
     Sets(Sets),
+    Learned(Learned),
 }
 
 impl Opened {
@@ -116,6 +119,7 @@ impl Opened {
             0 | 1 | 6 => opened!(Filter),
             2 => opened!(Map),
             3 => opened!(Sequence),
+            10 => opened!(Learned),
             _ => opened!(Sets),
         }
     }
@@ -140,6 +144,7 @@ impl Opened {
             (Opened::Filter(filter), Some(partition), key) => {
                 with_key!(key, key => yes(filter.contains_in(partition, key).unwrap()))
             }
+            (Opened::Learned(filter), None, Asked::Bytes(key)) => yes(filter.contains(key)),
             (Opened::Map(map), None, key) => with_key!(key, key => value(map.get(key).unwrap())),
             (Opened::Sequence(symbols), None, Asked::Integer(at)) => value(symbols.get(u64::try_from(*at).unwrap())),
             (Opened::Sets(sets), None, key) => {
@@ -176,9 +181,10 @@ impl Opened {
             Opened::Filter(filter) => filter.key_type(),
             Opened::Map(map) => map.key_type(),
             Opened::Sets(sets) => sets.key_type(),
+            Opened::Learned(_) => tamis::KeyType::Bytes,
             Opened::Sequence(_) => return some.into_iter().map(|at| (None, Asked::Integer(at))).collect(),
         };
-        let keys: Vec<Asked> = match key_type {
+        let mut keys: Vec<Asked> = match key_type {
             tamis::KeyType::Integer => integers(),
             tamis::KeyType::Digest => {
                 let hashed = (0..8).chain(996..1004).map(|i| Asked::Digest(Digest::from_hash(i)));
@@ -192,6 +198,10 @@ impl Opened {
                 .collect(),
             _ => strings(),
         };
+        if matches!(self, Opened::Learned(_)) {
+            let names = [learned::members(16), learned::excluded(16), learned::excluded_from(1 << 20, 32)].concat();
+            keys.extend(names.iter().map(|name| bytes(name)));
+        }
         if !name.contains("partitioned") {
             return keys.into_iter().map(|key| (None, key)).collect();
         }
@@ -202,7 +212,7 @@ impl Opened {
     }
 }
 
-const FOLDERS: [&str; 4] = ["golden", "golden-maps", "golden-patches", "golden-sets"];
+const FOLDERS: [&str; 5] = ["golden", "golden-learned", "golden-maps", "golden-patches", "golden-sets"];
 
 /// Patches that are no files of their own, in the order of their chain.
 const PATCHES: [&str; 2] = ["golden-patches/list.tamis", "golden-patches/steps.tamis"];

@@ -22,7 +22,7 @@ fn by_hand(body: Body) -> Shape {
     Shape { body, existence: None, heavy: None }
 }
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 10] = [
     ("auto", |build| build),
     ("bloom", |build| build.kind(Kind::Bloom)),
     ("bloom, alone", |build| build.kind(Kind::Bloom).without_filter().heavy(u32::MAX)),
@@ -36,7 +36,13 @@ const WAYS: [Way; 9] = [
         build.shape(by_hand(Body::Cuckoo { buckets: 900, bits: 13, repetitions: 2, partitions: 9 }))
     }),
     ("frozen, no filter", |build| build.kind(Kind::Frozen).without_filter()),
+    ("cuckoo, wide", |build| {
+        build.shape(by_hand(Body::Cuckoo { buckets: 900, bits: 21, repetitions: 1, partitions: 0 }))
+    }),
 ];
+
+/// The first of them: those of the golden file `merged`.
+const MERGED: usize = 9;
 
 /// Every law of lists: name, sets, and whether set `s` holds key `i`.
 type Law = (&'static str, u32, fn(u64, u64) -> bool);
@@ -654,7 +660,7 @@ fn golden() -> Vec<(String, Vec<u8>)> {
         })
         .collect();
     let mut editor = Editor::new(&Sets::open(all[0].1.clone()).unwrap()).unwrap();
-    all[1..].iter().for_each(|(_, file)| editor.merge(&Sets::open(file.clone()).unwrap()).unwrap());
+    all[1..MERGED].iter().for_each(|(_, file)| editor.merge(&Sets::open(file.clone()).unwrap()).unwrap());
     editor.remove_set("set 5").unwrap();
     let new = editor.add_set("new").unwrap();
     editor.insert(77u64, new).unwrap();

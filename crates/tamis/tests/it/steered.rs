@@ -129,8 +129,8 @@ fn shares_that_cannot_be() {
         let error = listed(10, 10).excluded_fpr(share).finish().unwrap_err();
         assert!(matches!(error, Error::Build(BuildError::Range { option: "excluded_fpr", .. })), "{share}: {error}");
     }
-    let chained = listed(10, 10).excluded_fpr(0.1).kind(Kind::Chained(tamis::Base::Ribbon)).finish();
-    assert!(matches!(chained, Err(Error::Build(BuildError::Unfit { lacks: Lack::Share, .. }))));
+    let cascade = listed(10, 10).excluded_fpr(0.1).kind(Kind::Cascade(tamis::Base::Ribbon)).finish();
+    assert!(matches!(cascade, Err(Error::Build(BuildError::Unfit { lacks: Lack::Share, .. }))));
 }
 
 /// More than one shard: strips begin anew in each.

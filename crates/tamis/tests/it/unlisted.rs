@@ -76,7 +76,7 @@ impl Configuration {
         let fpr = Goal::Fpr(dice.between(0.0005, 0.5));
         let goal = match dice.below(8) {
             0 | 1 if excluded > 0 => Goal::Exact,
-            2 if excluded > 0 && steered => Goal::Allow(dice.between(0.001, 0.5)),
+            2 if excluded > 0 && (steered || matches!(kind, Kind::Chained(_))) => Goal::Allow(dice.between(0.001, 0.5)),
             3 => Goal::BitsPerKey(dice.between(4.0, 20.0)),
             4 | 5 if excluded > 0 && steered => {
                 let slack = |dice: &mut Dice| dice.between(1.0 / 32.0, 4.0);

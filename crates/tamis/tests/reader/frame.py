@@ -79,18 +79,20 @@ class File:
             number = directory.varint(last + 1)
             last = number
             if number % 2:
-                known(number, [1, 3], "section")
+                known(number, [1, 3, 7], "section")
             self.sections[number] = directory.take(directory.varint())
         check(1 in self.sections and 3 in self.sections, "no head or no contents")
         self.metadata = self.sections.get(6, b"")
         self.data, self.end, self.payload_end = data, 16, start
         self.head(Reader(self.sections[1]), secret)
+        check(7 not in self.sections or self.form == 10, "a scorer in another form")
+        check(7 in self.sections or self.form != 10, "no scorer in a learned filter")
         self.contents = Reader(self.sections[3])
         self.units = []
         self.check_sums(Reader(self.sections[2]))
 
     def head(self, head, secret):
-        self.form = known(head.u8(), range(7), "form")
+        self.form = known(head.u8(), [*range(7), 10], "form")
         number = known(head.u8(), [5] if self.form == 6 else range(5), "hash")
         self.key_type = known(head.u8(), range(4), "key type")
         self.bits = head.u8()
@@ -145,6 +147,6 @@ class File:
 
     def finish(self):
         self.contents.end()
-        if self.units and not self.sections.keys() <= {1, 2, 3, 6}:
+        if self.units and not self.sections.keys() <= {1, 2, 3, 6, 7}:
             self.end, self.units = sum(self.units[-1]), []  # of a section that is skipped
         check(self.end == self.payload_end and not self.units, "payload that nothing describes")

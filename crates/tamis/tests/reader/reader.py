@@ -12,6 +12,7 @@ from pathlib import Path
 from filters import Filter, Partitioned
 from frame import File, Unsupported, Wrong
 from hashes import Hash, of_hash
+from learned import Learned
 from maps import Map
 from patches import Patch, Patched, open_chain
 from sets import Sets
@@ -24,6 +25,8 @@ def open_file(data, secret=None):
     file = File(data, secret)
     if file.form == 6:
         return open_chain(file, secret)
+    if file.form == 10:
+        return Learned(file, secret)
     if file.form not in FORMS:
         raise Unsupported(f"form {file.form}")
     return FORMS[file.form](file)
@@ -43,7 +46,7 @@ def parse(token):
 
 
 def written(answer, form):
-    if form < 2:
+    if form in (0, 1, 10):
         return "yes" if answer else "no"
     if form == 4:
         return "sets:" + ",".join(map(str, answer))

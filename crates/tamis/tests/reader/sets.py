@@ -103,7 +103,7 @@ class Sketch:
         self.sets, self.is_cuckoo = sets, is_cuckoo
         self.filter = SplitBlock(read, salt(0x5E75)) if read.varint(0, 1) else None
         self.heavy, self.extra = Side(read), Side(read)
-        self.size, self.f = read.varint(1, 1 << 40), read.varint(4, 16) if is_cuckoo else read.varint(1, 32)
+        self.size, self.f = read.varint(1, 1 << 40), read.varint(4, 32) if is_cuckoo else read.varint(1, 32)
         self.repetitions = read.varint(1, 8)
         self.partitions = read.varint(0 if self.repetitions == 1 else 1, 0 if self.repetitions == 1 else 1 << 20)
         counting = read.varint(0, 3 if is_cuckoo else 1)

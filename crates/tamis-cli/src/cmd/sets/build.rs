@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use tamis::sets::{self, Collector, Kind, Report};
+use tamis::sets::{self, Collector, Kind, Report, Shape};
 use tamis::{BuildError, Sets};
 
 use super::super::output::Output;
@@ -20,6 +20,8 @@ use crate::interrupt::Interrupt;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::{Created, SecretFile};
+
+mod shape;
 
 /// Build an index from sets of keys
 ///
@@ -52,6 +54,11 @@ pub(crate) struct Args {
     /// Bits per pair to spend, instead of a number of false sets
     #[arg(long, value_name = "B", conflicts_with_all = ["false_sets", "member_false_sets"], value_parser = positive, allow_negative_numbers = true)]
     bits_per_pair: Option<f64>,
+    /// Parameters of a sketch by hand: bloom:words=W,hashes=K or cuckoo:buckets=M,bits=F for one table; with
+    /// repetitions=R,partitions=B, R tables whose rows have B columns; existence=RATE adds a filter in front, and heavy=N lists
+    /// keys of more than N sets exactly
+    #[arg(long, value_name = "SHAPE", conflicts_with_all = ["false_sets", "member_false_sets", "bits_per_pair", "no_existence", "kind"], value_parser = shape::parse)]
+    shape: Option<Shape>,
     /// Count how often a key is in a set, up to 255: repeated lines and k-mers are counted, and --pairs reads set:COUNT
     #[arg(long)]
     counts: bool,
@@ -109,6 +116,7 @@ fn options(args: &Args, secret: Option<&SecretFile>, interrupt: &Interrupt) -> R
     let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
     let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));
+    let build = args.shape.into_iter().fold(build, |build, shape| build.shape(shape));
     let build = args.kmer.into_iter().fold(build, |build, k| build.kmer(k));
     Ok(if args.no_existence { build.without_filter() } else { build })
 }

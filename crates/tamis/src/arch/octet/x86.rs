@@ -28,9 +28,11 @@ pub(in crate::arch) fn add_avx2<W: Word>(octet: &mut Octet<W>, head: u8, tail: W
                 (_mm256_broadcastsi128_si256(tail), _mm256_setr_epi64x(1, 1, 2, 2), 2)
             }
         };
+        // The bits of entries that are not added to.
+        let others = _mm256_set1_epi64x(i64::from(!entries));
         for i in 0..32 / step {
-            let here = _mm256_and_si256(_mm256_set1_epi64x((entries >> (step * i)) as i64), bits);
-            let mask = _mm256_cmpeq_epi64(here, bits);
+            let bits = _mm256_sll_epi64(bits, _mm_cvtsi32_si128(step * i));
+            let mask = _mm256_cmpeq_epi64(_mm256_and_si256(others, bits), _mm256_setzero_si256());
             let at = tails.add(i as usize);
             _mm256_storeu_si256(at, _mm256_xor_si256(_mm256_loadu_si256(at), _mm256_and_si256(mask, tail)));
         }
@@ -265,27 +267,31 @@ pub(in crate::arch) fn solve_avx2(rows: &[[u64; 8]], out: &mut [u64]) {
 }
 
 /// The twin of [`super::solve`] with AVX-512: eight products of bit matrices in one instruction. It multiplies the rows in the bytes of a
-/// word by the matrix whose column `j` is byte `7 - j` of another.
+/// word by the matrix whose column `j` is byte `7 - j` of another. The product with the octet before is apart: the others do not wait for it.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(in crate::arch) fn solve_avx512(rows: &[[u64; 8]], out: &mut [u64]) {
     // SAFETY: the table has 64 bytes.
     let bytes = unsafe { _mm512_loadu_si512(COLUMNS[8].as_ptr().cast()) };
     let reverse = _mm512_set4_epi32(0x0809_0a0b, 0x0c0d_0e0f, 0x0001_0203, 0x0405_0607);
     let identity = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
-    let up = _mm512_setr_epi64(0, 0, 1, 2, 3, 4, 5, 6);
-    // Word 0 leaves values as they are, word k has the matrix of the k-th octet from here.
+    let (second, up) = (_mm512_set1_epi64(1), _mm512_setr_epi64(0, 1, 0, 2, 3, 4, 5, 6));
+    // Word 0 leaves values as they are, word 1 is zero, word k has the matrix of the k-th octet from here; `next` has that of the first.
     let mut later = _mm512_maskz_set1_epi64(1, 0x0102_0408_1020_4080);
+    let mut next = _mm512_setzero_si512();
     for (rows, out) in rows.iter().zip(out).rev() {
         // SAFETY: eight rows are 64 bytes.
         let rows = unsafe { _mm512_loadu_si512(rows.as_ptr().cast()) };
-        let x = _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_permutexvar_epi8(bytes, rows), later);
+        let bytes = _mm512_permutexvar_epi8(bytes, rows);
+        let x = _mm512_gf2p8affine_epi64_epi8::<0>(bytes, later);
         // The sum of all words, in every word.
         let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b01_00_11_10>(x, x));
         let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b10_11_00_01>(x, x));
         let x = _mm512_xor_si512(x, _mm512_shuffle_epi32::<0b01_00_11_10>(x));
+        let x = _mm512_xor_si512(x, _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_permutexvar_epi64(second, bytes), next));
         let columns = _mm512_gf2p8affine_epi64_epi8::<0>(identity, _mm512_shuffle_epi8(x, reverse));
         *out = _mm_cvtsi128_si64(_mm512_castsi512_si128(columns)) as u64;
-        later = _mm512_mask_permutexvar_epi64(_mm512_shuffle_epi8(columns, reverse), 0b1111_1101, up, later);
+        later = _mm512_mask_permutexvar_epi64(next, 0b1111_1011, up, later);
+        next = _mm512_shuffle_epi8(columns, reverse);
     }
 }
 

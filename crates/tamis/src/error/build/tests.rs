@@ -143,7 +143,7 @@ fn what_a_kind_lacks() {
         (Lack::Negatives, "kind ribbon: cannot exclude keys; expected steered, chained, cascade, integrated or naive"),
         (Lack::Exactness, "kind ribbon: cannot be exact; expected steered, chained, cascade, integrated or naive"),
         (Lack::ExactBit, "kind ribbon: cannot store an exact layer; expected layers of ribbon or fuse"),
-        (Lack::Share, "excluded_fpr: not possible with kind ribbon; expected auto or steered"),
+        (Lack::Share, "excluded_fpr: not possible with kind ribbon; expected auto, steered or chained"),
         (
             Lack::MoreKeys,
             "capacity: keys cannot be inserted with kind ribbon; expected bloom, classic-bloom, cuckoo, quotient, stacked-bloom, stacked-cuckoo or stacked-quotient",

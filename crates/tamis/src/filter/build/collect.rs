@@ -143,8 +143,16 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Says how many keys will come, if that is known.
-    pub(super) fn expect(&mut self, total: Option<u64>) {
+    /// Announces the number of keys, if it is known: memory for them is then taken once, and [`Progress`] has a total.
+    ///
+    /// ```
+    /// let mut keys = tamis::stream().start();
+    /// keys.announce(Some(2));
+    /// ["ann", "bob"].into_iter().try_for_each(|key| keys.push(key))?;
+    /// assert_eq!(keys.finish()?.len(), 2);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn announce(&mut self, total: Option<u64>) {
         self.total = total;
         self.keys.expect(total.unwrap_or(0));
     }

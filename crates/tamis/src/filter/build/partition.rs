@@ -398,7 +398,7 @@ fn write_groups(
     let work = |job: usize| {
         let (group, shard) = jobs[job];
         let Part { shards, sieve, plan, .. } = &parts[group];
-        build_shard(shards, plan, sieve.first(plan), shard, inside, &|| options.common.stop())
+        build_shard(shards, plan, sieve.first(plan), shard, inside, None, &|| options.common.stop())
     };
     writer.start(vec![], 0);
     let mut lists = vec![writer.list(); parts.len()];

@@ -12,9 +12,12 @@ use super::goals::Goals;
 use super::partition::Partitioned;
 use super::{Feed, FilterBuilder, Source, total};
 use crate::error::BuildError;
+use crate::filter::open::MAX_STEPS;
 use crate::filter::options::{Common, Progress, set};
+use crate::format::Header;
 use crate::gather::{Limits, OnConflict};
 use crate::hash::{Digest, Hasher, Key, KeyType};
+use crate::plan::recipes::cascade::LAYERS;
 use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
 
 /// Options of a build, for a program that builds many filters, maps or set indexes alike.
@@ -68,6 +71,7 @@ const SHARD_BYTES: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 30;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Papers {
     delta: Option<f64>,
+    layers: Option<u32>,
     first_bits: Option<f64>,
     steered_columns: Option<Vec<f64>>,
 }
@@ -76,6 +80,9 @@ impl Papers {
     set! {
         /// Sets how much shorter every list of a [`Kind::Cascade`] is than the one before, between 0 and 1. The default is 0.5.
         delta(delta: f64) => delta = Some(delta);
+
+        /// Sets the number of layers of a [`Kind::Cascade`], the exact one included: 1 to 64. The default is 5.
+        layers(count: u32) => layers = Some(count);
 
         /// Sets the bits per key of the first of two stages, for [`Kind::Chained`], [`Kind::Integrated`] and [`Kind::Steered`]: 0 for
         /// none, else 1 to 32. The goal then has no effect: see [`Filter::fpr`](crate::Filter::fpr).
@@ -121,7 +128,7 @@ impl<'a> Options<'a> {
     pub fn build<K: Key>(self, keys: impl IntoIterator<Item = K> + 'a) -> FilterBuilder<'a> {
         let feed: Feed<'a, Collector<'a>> = Box::new(move |collector| {
             let keys = keys.into_iter();
-            collector.expect(total(&keys));
+            collector.announce(total(&keys));
             keys.into_iter().try_for_each(|key| Ok(collector.push(key)?))
         });
         let options = Options { key_type: Some(K::KEY_TYPE), ..self };
@@ -151,6 +158,15 @@ impl<'a> Options<'a> {
 
         /// Announces calls of [`Sealed::push_query`](crate::Sealed::push_query) after excluded keys, which are kept until then.
         with_workload() => expecting = true;
+
+        /// Announces the key type of the keys, which a [`Collector`] otherwise has from the first of them: that of a filter without keys.
+        ///
+        /// ```
+        /// let none = tamis::stream().with_key_type(tamis::KeyType::Integer).start().finish()?;
+        /// assert!(!none.contains(7)?);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        with_key_type(key_type: KeyType) => key_type = Some(key_type);
     }
 
     /// The options that all builds share, for a build that is no filter.
@@ -263,6 +279,7 @@ impl<'a> Options<'a> {
         let papers = &self.papers;
         let knobs = [
             ("delta", papers.delta.is_some(), matches!(self.kind, Kind::Cascade(_)), "kind cascade"),
+            ("layers", papers.layers.is_some(), matches!(self.kind, Kind::Cascade(_)), "kind cascade"),
             (
                 "first_bits",
                 papers.first_bits.is_some(),
@@ -280,6 +297,9 @@ impl<'a> Options<'a> {
             return Err(BuildError::NoEffect { option, needs });
         }
         let range = |option, given, least, most| Err(BuildError::Range { option, given, least, most });
+        if let Some(layers) = papers.layers.filter(|layers| !(1..=MAX_STEPS as u32).contains(layers)) {
+            return range("layers", layers.into(), 1.0, MAX_STEPS as f64);
+        }
         let columns = papers.steered_columns.iter().flatten();
         match (papers.first_bits, columns.clone().find(|slack| !(0.03125..=4.0).contains(*slack))) {
             (Some(bits), _) if bits != 0.0 && !(1.0..=32.0).contains(&bits) => range("first_bits", bits, 1.0, 32.0),
@@ -301,7 +321,10 @@ impl<'a> Options<'a> {
         let (effort, delta) = (self.common.effort, self.papers.delta.unwrap_or(0.5));
         let first = self.papers.first_bits.map(|bits| (bits * 256.0).round() as u16);
         let columns = self.papers.steered_columns.as_deref().map(Columns::new);
-        Request { keys, negatives, goal, kind, effort, layout, delta, first, columns, spare }
+        // Others than these were rejected.
+        let layers = self.papers.layers.map_or(LAYERS, |layers| layers.min(MAX_STEPS as u32) as u8);
+        let hash_bytes = Header::hash_bytes(&self.common.hasher);
+        Request { keys, negatives, goal, kind, effort, layout, delta, layers, first, columns, spare, hash_bytes }
     }
 }
 
@@ -346,7 +369,8 @@ setters! {
 
     /// Lets at most a share `p` of the excluded keys match, weighted by how often each is listed; unlisted keys get arbitrary answers.
     ///
-    /// Smaller than [`exact`](Self::exact). `p` must be between 0 and 1, exclusive.
+    /// Smaller than [`exact`](Self::exact). `p` must be between 0 and 1, exclusive. For [`Kind::Steered`], which is the default, and
+    /// [`Kind::Chained`], which stores what is listed most often.
     ///
     /// ```
     /// let filter = tamis::build(0..10_000).exclude(10_000..310_000).excluded_fpr(0.01).finish()?;

@@ -3,6 +3,9 @@
 //! Workers run ahead of the writer by a few shards and no more, so memory stays bounded however large the filter is. What a step
 //! gets and what it leaves is the business of `leaves/design.rs`.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::{Common, Progress};
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
@@ -10,7 +13,7 @@ use crate::format::{Encoded, Reader, Writer};
 use crate::gather::{Part, Shards};
 use crate::hash::{Digest, Salt};
 use crate::leaves::design::{DigestSink, Listed};
-use crate::leaves::{Leaf, Sides, Work};
+use crate::leaves::{Leaf, Role, Sides, Work};
 use crate::parallel::{Stop, check, in_order};
 use crate::plan::recipes::steered::WeightScale;
 use crate::plan::{Plan, Step};
@@ -23,10 +26,34 @@ pub(super) fn build_shards(
     common: &Common<'_>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Error> {
-    let count = shards.count();
     // Fewer shards than threads: what can be done on several threads inside a shard is.
-    let inside = (common.threads / count.max(1)).max(1);
-    let work = |shard: usize| build_shard(shards, plan, first, shard, inside, &|| common.stop());
+    let inside = (common.threads / shards.count().max(1)).max(1);
+    let build = |shard: usize| build_shard(shards, plan, first, shard, inside, None, &|| common.stop());
+    write_shards(0..shards.count(), build, common, writer)
+}
+
+/// Builds some of the shards; returns how many negatives pass the first step.
+pub(super) fn build_slice(
+    shards: &Shards,
+    plan: &Plan,
+    slice: Range<usize>,
+    common: &Common<'_>,
+    writer: &mut Writer<'_>,
+) -> Result<u64, Error> {
+    let (inside, left) = ((common.threads / slice.len().max(1)).max(1), AtomicU64::new(0));
+    let build = |shard: usize| build_shard(shards, plan, None, shard, inside, Some(&left), &|| common.stop());
+    write_shards(slice, build, common, writer)?;
+    Ok(left.into_inner())
+}
+
+fn write_shards(
+    shards: Range<usize>,
+    build: impl Fn(usize) -> Result<Vec<Encoded>, BuildError> + Sync,
+    common: &Common<'_>,
+    writer: &mut Writer<'_>,
+) -> Result<(), Error> {
+    let (first, count) = (shards.start, shards.len());
+    let work = |shard: usize| build(first + shard);
     in_order(count, common.threads, work, |shard, parts: Vec<Encoded>| {
         writer.shard(&parts)?;
         common.report(Progress::Built { shards: shard as u64 + 1, total: count as u64 });
@@ -41,22 +68,29 @@ pub(super) fn build_shard(
     first: Option<&Filter>,
     shard: usize,
     threads: usize,
+    left: Option<&AtomicU64>,
     stop: Stop<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
     let keys = shards.keys(shard, stop)?;
     let weight_scale = WeightScale::new(plan, &shards.stats);
     let negatives = OfShard { shards, shard, keys: &keys, stop, weight_scale };
     let first = first.and_then(|filter| filter.part(shard));
-    let sides = Sides::new(&keys, &negatives).left(shards.take_negatives());
-    build_steps(plan, sides, first, 0, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
+    // Each shard may let pass by its share of the keys, so that all together keep what was promised of all negatives.
+    let mean = weight_scale.map_or(1, WeightScale::mean) as f64;
+    let part = keys.len() as f64 / shards.stats.keys.max(1) as f64;
+    let allowed = plan.allowed * shards.stats.negatives as f64 * mean * part;
+    let sides = Sides::new(&keys, &negatives).left(shards.take_negatives()).allowing(allowed);
+    build_steps(plan, sides, first, 0, left, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
 }
 
-/// One part per step of a plan, whose salts have numbers from `salt` on; `first` is the first of them, if it is there already.
+/// One part per step of a plan, whose salts have numbers from `salt` on; `first` is the first of them, if it is there already, and `left`
+/// counts the negatives that pass the first step.
 pub(crate) fn build_steps(
     plan: &Plan,
     mut sides: Sides<'_>,
     mut first: Option<Encoded>,
     salt: u64,
+    left: Option<&AtomicU64>,
     work: Work<'_>,
 ) -> Result<Vec<Encoded>, BuildError> {
     let mut parts = Vec::with_capacity(plan.steps.len());
@@ -64,17 +98,24 @@ pub(crate) fn build_steps(
         check(work.stop)?;
         let work = Work { salt: Salt::new(salt + number as u64), ..work };
         let sides = sides.of(*role);
+        if *role == Role::Exact {
+            sides.leave_out(work.salt)?;
+        }
         let part = match first.take() {
             Some(part) => part,
             None => structure.build(sides, &work)?,
         };
-        if !sides.is_thinned() && number + 1 < plan.steps.len() {
+        let counts = left.filter(|_| number == 0 && *role == Role::Positive);
+        if !sides.is_thinned() && (number + 1 < plan.steps.len() || counts.is_some()) {
             let mut from = Reader::new(&part.geometry, "part");
             let leaf = Leaf::decode(structure.tag(), &mut from, 0, work.salt);
             // What was encoded a moment ago can be decoded.
             let mut leaf = leaf.map_err(|e| BuildError::from(std::io::Error::other(e)))?;
             leaf.set_place(0, 0, part.payload.clone());
             sides.pass(&|keys, out| leaf.contains_many(&part.payload, keys, out))?;
+        }
+        if let Some((counts, left)) = counts.zip(sides.negatives_left()) {
+            counts.fetch_add(left as u64, Ordering::Relaxed);
         }
         parts.push(part);
     }

@@ -30,12 +30,33 @@ use crate::plan::{Goal, Plan, Request, Step, Structure, plan};
 const LOOK: u64 = 1 << 12;
 
 /// How often stage one is made wider for negatives that were chosen to pass it.
-const ROUNDS: u32 = 4;
+pub(super) const ROUNDS: u32 = 4;
 
 /// Whether there is no sieve. A key that a conflict drops would not be in stage one. With a budget, whether it is enough is known when
 /// all negatives are; where queries are expected, the plan is chosen when all are counted.
 fn without(options: &Options) -> bool {
     options.on_conflict == OnConflict::Drop || matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting
+}
+
+/// The plan for so many keys and negatives, what it is for, and the first stage, if what really passes it is to be counted.
+pub(super) fn planned(
+    keys: u64,
+    negatives: u64,
+    options: &Options,
+) -> Result<(Request, Plan, Option<Structure>), BuildError> {
+    let request = options.request(keys, negatives);
+    let planned = plan(&request)?;
+    let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
+    let first = planned.steps.first().filter(|step| step.role == Role::Positive && step.structure.nested().is_some());
+    let watched = first.filter(|_| !few && !without(options)).map(|step| step.structure);
+    Ok((request, planned, watched))
+}
+
+/// Where more negatives pass this first stage than chance lets through of `like`: as how many ordinary ones they are.
+pub(super) fn more_like(left: usize, like: u64, first: &Structure) -> Option<u64> {
+    let rate = first.rate_at(1);
+    let more = || ((left as f64 / rate) as u64).clamp(like, Sketch::MAX_DISTINCT);
+    too_many(left, like as f64 * rate).then(more)
 }
 
 /// Rejects negatives that stage one will reject.
@@ -114,33 +135,27 @@ impl Sieve {
     /// The plan for these keys and negatives, and what it is for: `shards.approx_negatives` of them, unless negatives were chosen to pass stage
     /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
     pub(super) fn plan(&mut self, shards: &Shards, options: &Options) -> Result<(Request, Plan), Error> {
-        let request = |like| options.request(shards.stats.keys, like);
         let mut like = shards.approx_negatives;
         for _ in 0..ROUNDS {
-            let request = request(like);
-            let planned = plan(&request)?;
-            let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
+            let (request, planned, watched) = planned(shards.stats.keys, like, options)?;
             // The very leaf that the plan begins with, which need not be built again then.
-            let first =
-                planned.steps.first().filter(|step| step.role == Role::Positive && step.structure.nested().is_some());
-            let Some(first) = first.filter(|_| !few && !without(options)) else { return Ok((request, planned)) };
-            self.widen(shards, &request, first.structure, options)?;
+            let Some(first) = watched else { return Ok((request, planned)) };
+            self.widen(shards, &request, first, options)?;
             let Some((structure, _)) = self.filter.as_deref() else { return Ok((request, planned)) };
-            let (rate, mut left) = (structure.rate_at(1), 0);
+            let mut left = 0;
             shards.listed_negatives(&|| options.common.stop(), |digests, passing| {
                 self.ask(digests, passing);
                 left += passing.iter().filter(|passes| **passes).count();
             })?;
             // Those that a conflict made keys pass, and count for nothing.
             let left = left.saturating_sub(shards.stats.conflicts as usize);
-            if !too_many(left, like as f64 * rate) {
-                return Ok((request, planned));
+            match more_like(left, like, structure) {
+                Some(more) => like = more,
+                None => return Ok((request, planned)),
             }
-            like = ((left as f64 / rate) as u64).clamp(like, Sketch::MAX_DISTINCT);
         }
         // Whatever passes all of them, more bits would not reject.
-        let request = request(shards.approx_negatives);
-        let planned = plan(&request)?;
+        let (request, planned, _) = planned(shards.stats.keys, shards.approx_negatives, options)?;
         Ok((request, planned))
     }
 

@@ -144,7 +144,7 @@ struct Added {
 
 /// One strip on its way.
 pub(super) struct Lane<T: Tail> {
-    /// The octets of the bucket in progress and those it spills into; a power of two of them.
+    /// The octets of the bucket in progress and those it spills into.
     window: Vec<Octet<T::Word>>,
     /// Finished octets: the tails of their rows, zero for a free row. Coefficients inside an octet are left only where rows are free, and
     /// free rows are zero.
@@ -155,7 +155,7 @@ pub(super) struct Lane<T: Tail> {
     pub(super) bumped: Vec<u32>,
     /// Whether a bucket could not do without its last keys.
     pub(super) failed: bool,
-    /// How the keys of the bucket went in, counted from its first one.
+    /// How the keys of the bucket went in, counted from its first one; empty where none is taken back.
     log: Vec<Added>,
     /// First row of the bucket in progress, and first row behind the strip.
     bucket: u64,
@@ -199,10 +199,8 @@ impl<T: Tail> Lane<T> {
     /// Takes on the strip of some rows, whose keys have these numbers.
     pub(super) fn load<S: Source>(&mut self, task: &Task, source: S, rows: Range<u64>, keys: Range<usize>) {
         let octets = (rows.end - rows.start).min(1 << task.shape.bucket) as usize / 8 + T::OCTETS;
-        let size = octets.next_power_of_two();
-        if self.window.len() < size {
-            self.window.resize_with(size, Octet::empty);
-        }
+        self.window.clear();
+        self.window.resize(octets, Octet::empty());
         self.octets.clear();
         self.octets.reserve((rows.end - rows.start) as usize / 8 + T::OCTETS);
         self.thresholds.clear();
@@ -241,7 +239,7 @@ impl<T: Tail> Lane<T> {
         let near = if near < self.last && !below(near) { near } else { self.last };
         self.to = self.from + partition(near - self.from, |i| below(self.from + i));
         self.at = self.to;
-        if self.log.len() < self.to - self.from {
+        if task.shape.thresholds != Thresholds::None && self.log.len() < self.to - self.from {
             self.log.resize(self.to - self.from, Added::default());
         }
         self.thresholds.push(0);
@@ -258,7 +256,6 @@ impl<T: Tail> Lane<T> {
             self.octets.push([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
         }
         if last {
-            self.window[..finished].iter_mut().for_each(Octet::clear);
             return false;
         }
         self.window.copy_within(octets..octets + T::OCTETS, 0);
@@ -287,8 +284,11 @@ impl<T: Tail> Lane<T> {
     /// Takes the equation through one octet; false when the strip is done.
     #[inline(always)]
     fn step<I: Isa, S: Source>(&mut self, e: &mut Equation<T::Word>, task: &Task, source: S) -> bool {
-        let mask = self.window.len() - 1;
-        let octet = &mut self.window[e.octet & mask];
+        // An equation ends in the octets that its bucket spills into.
+        let Some(octet) = self.window.get_mut(e.octet) else {
+            self.failed = true;
+            return false;
+        };
         let (head, tail) = octet.reduce(e.head, e.tail);
         if head == 0 {
             if T::has_coefficients(tail) {

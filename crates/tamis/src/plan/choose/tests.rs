@@ -11,9 +11,11 @@ fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
         effort: Effort::Balanced,
         layout: Layout::Auto,
         delta: 0.5,
+        layers: crate::plan::recipes::cascade::LAYERS,
         first: None,
         columns: None,
         spare: 0.0,
+        hash_bytes: 1,
     }
 }
 

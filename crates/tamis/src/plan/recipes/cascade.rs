@@ -1,4 +1,4 @@
-//! keys, known negatives, delta -> `P N P N E`: every filter stores the wrong matches of the one before ([Chained] 4.3.2).
+//! keys, known negatives, delta, layers -> `P N P N .. E`: every filter stores the wrong matches of the one before ([Chained] 4.3.2).
 //!
 //! ```text
 //!   P   the keys                          rejects all but a share delta / lambda of the negatives: delta n are left
@@ -9,10 +9,11 @@
 //! ```
 //!
 //! Algorithm 2 goes on until a filter errs on nothing; the Remark of Theorem 4.3 replaces the last filters by one exact
-//! structure, after about log log n of them: four. Construction holds one filter and the keys it errs on, and any filter
-//! will do: this is the composite for filters that can only say "maybe". With perfect filters and many steps it takes log2(lambda) +
-//! (1 + delta) / (1 - delta) log2(1 / delta) bits per key; with delta near 1 this is log2(lambda) + 2.885, not "log 4e lambda".
-//! `P E` ([`super::chained`]) is smaller wherever the leaf can hold an exact bit.
+//! structure, after about log log n of them: four, unless the caller says otherwise. Construction holds one filter and the keys it errs
+//! on, and any filter will do: this is the composite for filters that can only say "maybe". With perfect filters and many steps it takes
+//! log2(lambda) + (1 + delta) / (1 - delta) log2(1 / delta) bits per key; with delta near 1 this is log2(lambda) + 2.885, not "log 4e
+//! lambda". A leaf has at least one bit, so that no filter lets more than half pass: delta 0.71 and log2(lambda) + 2.914 is as near as
+//! it gets. An exact bit behind few filters is smaller than that; `P E` ([`super::chained`]) is the smallest wherever the leaf can hold one.
 
 use crate::error::BuildError;
 use crate::leaves::Role;
@@ -21,12 +22,12 @@ use crate::plan::{Base, Goal, Request, Step};
 
 /// The lowest rate of a leaf: 32 bits.
 const MIN_RATE: f64 = 1.0 / (1u64 << 32) as f64;
-/// Filters before the exact bit.
-const MAX_FILTERS: u32 = 4;
+/// Layers, unless the caller chose how many: filters, and the exact bit.
+pub(crate) const LAYERS: u8 = 5;
 
 /// The steps of a request.
 pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildError> {
-    let Request { keys, negatives, goal, delta, .. } = *request;
+    let Request { keys, negatives, goal, delta, layers, .. } = *request;
     if !(delta > 0.0 && delta < 1.0) {
         return Err(BuildError::Range { option: "delta", given: delta, least: 0.0, most: 1.0 });
     }
@@ -37,7 +38,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     let with_first = |rate: f64| -> Result<Vec<Step>, BuildError> {
         let mut sizes = [short as f64, long as f64];
         let mut steps = vec![];
-        for i in 0..MAX_FILTERS {
+        for i in 0..layers.max(1) - 1 {
             let [listed, others] = sizes;
             let rate = if i == 0 { rate } else { delta * delta };
             // Any rate will do for exactness, so a tiny delta gets the lowest there is.
@@ -54,7 +55,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         Goal::Exact | Goal::ExcludedFpr(_) => with_first(fair),
         Goal::Fpr(rate) => with_first(fair.min(rate)),
         Goal::BitsPerKey(_) => {
-            let room = request.room(MAX_FILTERS as usize + 1)?;
+            let room = request.room(layers.into())?;
             // Every halving of the first rate costs a bit per key; in steps of a quarter.
             let rates = (0..128).map(|quarter| fair.min(0.5) * exp2(-f64::from(quarter) / 4.0));
             let mut best = None;
@@ -67,7 +68,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             }
             match best {
                 Some(steps) => Ok(steps),
-                None => Err(request.too_few(MAX_FILTERS as usize + 1, request.bits_of(&with_first(fair)?))),
+                None => Err(request.too_few(layers.into(), request.bits_of(&with_first(fair)?))),
             }
         }
     }

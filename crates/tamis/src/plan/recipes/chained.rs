@@ -12,6 +12,10 @@
 //! of section 4.2.1, the "two filters" of [FPFS] section 3.5, their `a` chosen by size instead of a rule). Strategy (b), which
 //! promises unlisted keys that pass `E` more seldom, does not hold for structures that xor: it is a formula in `docs/math.md`.
 //!
+//! **Some negatives may match** (`Goal::ExcludedFpr`, a share eps of their weight): of those that pass `P` the lightest, about 2 eps
+//! lambda n, are left out of `E`, where each matches with probability 1/2. This is Corollary 4.1 (a), C (log2(2 e lambda ln 2) - 2 eps
+//! lambda) bits per key. Where all that passes may be left out, `E` has the keys alone and is the last bit of a plain filter.
+//!
 //! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives matches what
 //! it does not know. For exactness only: unlisted keys nearly all get a yes.
 
@@ -24,11 +28,12 @@ use crate::plan::{Base, Goal, Plan, Request, Step, most};
 pub(crate) fn plan(base: Base, request: &Request) -> Result<Plan, BuildError> {
     let steps = steps(base, request)?;
     let sieve = match (&steps[..], request.goal) {
-        (_, Goal::BitsPerKey(_)) => None,
+        // What may pass is a share of the weight of all, those that a sieve would let go included.
+        (_, Goal::BitsPerKey(_) | Goal::ExcludedFpr(_)) => None,
         ([Step { role: Role::Positive, structure }, Step { role: Role::Exact, .. }], _) => structure.nested(),
         _ => None,
     };
-    Ok(Plan { steps, sieve })
+    Ok(Plan { steps, sieve, allowed: request.allowed() })
 }
 
 /// The steps alone.
@@ -42,8 +47,12 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         (Some(width), _) => width,
         (None, Goal::Exact | Goal::ExcludedFpr(_)) => {
             let whole = || (0..=32).map(|bits| bits * 256);
-            let (width, bits) = smallest(base, request, whole(), keys, negatives)?;
-            let (swapped, fewer) = smallest(base, request, whole(), negatives, keys)?;
+            // Between whole bits both stages together are never smaller, but where all that passes the first may pass.
+            let left_out = request.left_out() / negatives.max(1) as f64;
+            let enough = request.least_width(|width| Ok(first(width)?.rate_at(1) <= left_out)).ok();
+            let enough = enough.filter(|_| left_out > 0.0);
+            let (width, bits) = smallest(base, request, whole().chain(enough), Role::Positive)?;
+            let (swapped, fewer) = smallest(base, request, whole(), Role::Negative)?;
             if negatives < keys && fewer < bits {
                 role = Role::Negative;
                 swapped
@@ -55,7 +64,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
             let least = request.least_width(|width| Ok(first(width)?.rate_at(1) * exact.rate_at(1) <= rate))?;
             // Where the exact bit alone reaches the goal, there is no first stage.
             let none = (exact.rate_at(1) <= rate).then_some(0);
-            smallest(base, request, none.into_iter().chain(least..=32 * 256), keys, negatives)?.0
+            smallest(base, request, none.into_iter().chain(least..=32 * 256), Role::Positive)?.0
         }
         (None, Goal::BitsPerKey(_)) => {
             let room = request.room(2)?;
@@ -88,7 +97,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
     })
 }
 
-/// The width that makes both stages together smallest, and their bits, for a first stage on `listed` keys that rejects `others`.
+/// The width that makes both stages together smallest, and their bits, for a first stage with this role.
 ///
 /// What a leaf really takes goes in steps (rows come in blocks, segments in powers of two), and a minimum over steps may fall back
 /// to a narrower first stage when negatives are added. So the leaves count with what they take per bit at this number of keys:
@@ -97,9 +106,10 @@ fn smallest(
     base: Base,
     request: &Request,
     widths: impl Iterator<Item = u16>,
-    listed: u64,
-    others: u64,
+    role: Role,
 ) -> Result<(u16, f64), BuildError> {
+    let Request { keys, negatives, .. } = *request;
+    let (listed, others) = if role == Role::Negative { (negatives, keys) } else { (keys, negatives) };
     let n = listed.max(1);
     // Half a percent is granted to the first stage: of two widths that are as good, the wider is better for unlisted keys.
     let per_bit = 0.995 * base.leaf(request, 2048, true)?.bits(n, 0) / 8.0;
@@ -107,7 +117,10 @@ fn smallest(
     let mut best = (0, f64::INFINITY);
     for width in widths {
         let rate = if width == 0 { 1.0 } else { base.leaf(request, width, true)?.rate_at(1) };
-        let bits = per_bit * f64::from(width) / 256.0 + per_key * (n as f64 + others as f64 * rate);
+        let left = others as f64 * rate;
+        let (keys, negatives) = if role == Role::Negative { (left, n as f64) } else { (n as f64, left) };
+        let second = keys + (negatives - request.left_out()).max(0.0);
+        let bits = per_bit * f64::from(width) / 256.0 + per_key * second;
         if bits < best.1 {
             best = (width, bits);
         }

@@ -66,7 +66,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         ([Step { structure, .. }, _], Goal::Exact) => structure.nested(),
         _ => None,
     };
-    Ok(Plan { steps, sieve })
+    Ok(Plan { sieve, ..Plan::new(steps) })
 }
 
 /// The steps of a request.

@@ -94,7 +94,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         (Err(_), Some((_, steps))) => steps,
         (chained, None) => chained?,
     };
-    Ok(Plan { steps, sieve })
+    Ok(Plan { sieve, ..Plan::new(steps) })
 }
 
 /// Chained filters whose first stage is not what the formula says but near it, and none: what leaves of few keys take goes in steps.
@@ -263,33 +263,56 @@ fn by_hand(request: &Request, slacks: &[u16]) -> Result<Vec<Step>, BuildError> {
     Ok(steps)
 }
 
-/// Turns the weights of negatives into small integers that a search can add up.
+/// Turns the weights of negatives into integers that can be added up: small ones for a search, fine ones where a share of all that was
+/// promised is spent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WeightScale {
+pub(crate) enum WeightScale {
     /// 2^20 / mean weight.
-    scale: u64,
+    Search(u64),
+    /// Mean weight: weight of all negatives, and how many there are.
+    Spend(u64, u64),
 }
 
 /// A negative of mean weight.
 const MEAN_WEIGHT: u64 = 16;
 /// The heaviest: whatever weighs more is as sure to be refused.
 const MAX_WEIGHT: u64 = 1024;
+/// A negative of mean weight, where a share is spent. Rounded up none counts too little.
+const FINE_MEAN_WEIGHT: u64 = 1 << 12;
 
 impl WeightScale {
     /// Weights matter where some negatives may pass and not all weigh the same.
     pub(crate) fn new(plan: &Plan, stats: &Stats) -> Option<WeightScale> {
         let exact = plan.steps.last().is_none_or(|step| step.role == Role::Exact);
         let steered = plan.steps.iter().any(|step| matches!(step.structure, Structure::Steered(_)));
-        if exact || !steered || stats.negatives == 0 || stats.negative_weight == stats.negatives {
-            return None;
+        let (count, weight) = (stats.negatives, stats.negative_weight.max(1));
+        match plan.allowed > 0.0 {
+            _ if count == 0 || weight == count => None,
+            true => Some(WeightScale::Spend(weight, count)),
+            false if exact || !steered => None,
+            false => Some(WeightScale::Search(((u128::from(count) << 20) / u128::from(weight)) as u64)),
         }
-        Some(WeightScale {
-            scale: ((u128::from(stats.negatives) << 20) / u128::from(stats.negative_weight.max(1))) as u64,
-        })
     }
 
     pub(crate) fn weigh(self, weight: u64) -> u32 {
-        let scaled = (u128::from(weight) * u128::from(self.scale) * u128::from(MEAN_WEIGHT)) >> 20;
-        scaled.clamp(1, MAX_WEIGHT.into()) as u32
+        match self {
+            WeightScale::Search(scale) => {
+                let scaled = (u128::from(weight) * u128::from(scale) * u128::from(MEAN_WEIGHT)) >> 20;
+                scaled.clamp(1, MAX_WEIGHT.into()) as u32
+            }
+            WeightScale::Spend(all, count) => {
+                let scaled =
+                    u128::from(weight).saturating_mul(u128::from(count)).saturating_mul(FINE_MEAN_WEIGHT.into());
+                scaled.div_ceil(all.into()).min(u32::MAX.into()) as u32
+            }
+        }
+    }
+
+    /// What a negative of mean weight weighs.
+    pub(crate) fn mean(self) -> u64 {
+        match self {
+            WeightScale::Search(_) => MEAN_WEIGHT,
+            WeightScale::Spend(..) => FINE_MEAN_WEIGHT,
+        }
     }
 }

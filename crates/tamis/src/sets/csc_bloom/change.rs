@@ -4,7 +4,10 @@ use super::{CscBloom, MAX_HASHES, MAX_WORDS};
 use crate::arch::prefetch;
 use crate::error::BuildError;
 use crate::hash::Digest;
-use crate::sets::groups::{Groups, Repeats};
+use crate::sets::groups::{Groups, MAX_REPETITIONS, Repeats};
+
+/// Cells that are prefetched together: all of a pair that has the most hashes and repetitions.
+const MAX_CELLS: usize = (MAX_HASHES * MAX_REPETITIONS) as usize;
 
 impl CscBloom {
     /// Tables of this shape; empty ones are `payload_len` zeros.
@@ -44,6 +47,27 @@ impl CscBloom {
                     let cell = anchor.cell(groups.offset(t, set), self.words) as usize;
                     prefetch(payload, start.wrapping_add(if self.counting { cell } else { cell / 8 }));
                 }
+            }
+        }
+    }
+
+    /// Adds pairs, once each: the cache lines of some of them are fetched before the first is changed.
+    pub(crate) fn insert_pairs(&self, payload: &mut [u8], groups: &Groups, pairs: &[(Digest, u32)]) {
+        let each = (self.repeats.repetitions * self.hashes) as usize;
+        let mut cells = [0; MAX_CELLS];
+        for pairs in pairs.chunks((MAX_CELLS / each).max(1)) {
+            let mut free = cells.iter_mut();
+            for &(key, set) in pairs {
+                for t in 0..self.repeats.repetitions {
+                    let (start, offset) = (u64::from(t) * 64 * self.words, groups.offset(t, set));
+                    for (anchor, to) in self.anchors(t, key).zip(&mut free) {
+                        *to = start + anchor.cell(offset, self.words);
+                        prefetch(payload, (if self.counting { *to } else { *to / 8 }) as usize);
+                    }
+                }
+            }
+            for &cell in &cells[..each * pairs.len()] {
+                self.raise(payload, cell, 1);
             }
         }
     }

@@ -186,7 +186,7 @@ impl CscCuckoo {
             && depth < MAX_CHAIN
         {
             let word = lanes.read(table, bucket);
-            let four = [0, 1, 2, 3].map(|lane| word >> (lane * self.bits) & ((1 << self.bits) - 1));
+            let four = [0, 1, 2, 3].map(|lane| (word >> (lane * self.bits)) as u64 & ((1 << self.bits) - 1));
             let others = four.map(|value| self.other(bucket, value));
             others.iter().for_each(|&other| prefetch(table, (other * u64::from(self.bits) / 2) as usize));
             for (lane, &other) in others.iter().enumerate() {

@@ -2,9 +2,9 @@
 //!
 //! 64 buckets give a word of bits. With 16 and 8 bits the lanes are whole numbers, and a loop over them compares a vector at a time; other widths are
 //! read bucket by bucket: one has the value if one of its lanes is zero after an exclusive or with it, and the usual test for a zero lane, `(x - 1) & !x` in its
-//! top bit, is never wrong about whether there is one.
+//! top bit, is never wrong about whether there is one. Of slots wider than 16 bits two are in a word, and two buckets are tested at a time.
 
-use super::{CscCuckoo, Lanes, Run};
+use super::{CscCuckoo, Lanes, NARROW, Run};
 use crate::arch::{Isa, Kernel, dispatch};
 use crate::hash::Digest;
 use crate::sets::coalesce::{SketchQuery, coalesce, inside, push_ones};
@@ -15,12 +15,16 @@ impl CscCuckoo {
         match self.bits {
             16 => dispatch(query.scratch.level, Find::<16>(self, query)),
             8 => dispatch(query.scratch.level, Find::<8>(self, query)),
-            _ => dispatch(query.scratch.level, Find::<0>(self, query)),
+            ..=NARROW => dispatch(query.scratch.level, Find::<0>(self, query)),
+            _ => dispatch(query.scratch.level, Find::<WIDE>(self, query)),
         }
     }
 }
 
-/// One query; `BITS` is 0 for all widths without a loop of their own.
+/// Stands for all widths above [`NARROW`].
+const WIDE: u32 = NARROW + 1;
+
+/// One query; `BITS` is 0 for all narrow widths without a loop of their own.
 struct Find<'a, const BITS: u32>(&'a CscCuckoo, SketchQuery<'a>);
 
 impl<const BITS: u32> Kernel for Find<'_, BITS> {
@@ -90,21 +94,22 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
 
     /// Which of 64 buckets from `first` on have the value of every lane of `all`.
     #[inline(always)]
-    fn word(&self, first: u64, all: u64) -> u64 {
+    fn word(&self, first: u64, all: u128) -> u64 {
         if first + 64 > self.buckets {
             return self.gather(first, all);
         }
         let start = first as usize;
         match BITS {
-            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, all)),
+            16 => self.table.get(8 * start..8 * (start + 64)).map_or(0, |part| sixteen(part, all as u64)),
             8 => self.table.get(4 * start..4 * (start + 64)).map_or(0, |part| eight(part, all as u32)),
+            WIDE if !self.any_wide(first, all) => 0,
             _ => self.others(first, all),
         }
     }
 
     /// The same with any other number of bits: one bucket after the other, up to the next that has the value.
     #[inline(always)]
-    fn others(&self, first: u64, all: u64) -> u64 {
+    fn others(&self, first: u64, all: u128) -> u64 {
         let (mut word, mut at) = (0, first);
         while let Some(found) = (at..first + 64).find(|&bucket| self.has(bucket, all) != 0) {
             word |= 1 << (found - first);
@@ -114,15 +119,51 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
     }
 
     #[inline(always)]
-    fn has(&self, bucket: u64, all: u64) -> u64 {
-        let x = self.lanes.read(self.table, bucket) ^ all;
-        u64::from(x.wrapping_sub(self.lanes.ones) & !x & self.lanes.tops != 0)
+    fn has(&self, bucket: u64, all: u128) -> u64 {
+        let Lanes { ones, tops, .. } = self.lanes;
+        u64::from(match BITS {
+            WIDE => {
+                let x = self.lanes.read_wide(self.table, bucket) ^ all;
+                x.wrapping_sub(ones) & !x & tops != 0
+            }
+            _ => {
+                let x = self.lanes.read_narrow(self.table, bucket) ^ all as u64;
+                x.wrapping_sub(ones as u64) & !x & tops as u64 != 0
+            }
+        })
+    }
+
+    /// Whether one of 64 buckets of wide slots may have the value; mostly none has. Two buckets are as many bytes as a slot has bits, and four
+    /// words have two of their slots each, at the same bits in all pairs of buckets.
+    #[inline(always)]
+    fn any_wide(&self, first: u64, all: u128) -> bool {
+        let bits = u64::from(self.lanes.bits);
+        let (start, shift) = (first * bits / 2, first * bits % 2 * 4);
+        let places: [u64; 4] = std::array::from_fn(|i| shift + 2 * bits * i as u64);
+        if places.iter().any(|place| place % 8 + 2 * bits > 64) {
+            return true;
+        }
+        let two = |lanes: u128| places.map(|place| (lanes as u64 & (u64::MAX >> (64 - 2 * bits))) << (place % 8));
+        let (values, ones, tops) = (two(all), two(self.lanes.ones), two(self.lanes.tops));
+        let mut any = [0; 4];
+        for pair in 0..32 {
+            let window = self.table.get((start + pair * bits) as usize..).and_then(|rest| rest.first_chunk::<WINDOW>());
+            // The end of the table is near.
+            let Some(window) = window else { return true };
+            for i in 0..4 {
+                let at = (places[i] / 8) as usize % (WINDOW - 8);
+                let Some(word) = window[at..].first_chunk() else { return true };
+                let x = u64::from_le_bytes(*word) ^ values[i];
+                any[i] |= x.wrapping_sub(ones[i]) & !x & tops[i];
+            }
+        }
+        any != [0; 4]
     }
 
     /// The same as `word`, past the end of the table and on at its beginning.
     #[cold]
     #[inline(never)]
-    fn gather(&self, first: u64, all: u64) -> u64 {
+    fn gather(&self, first: u64, all: u128) -> u64 {
         let (mut word, mut bucket) = (0, first);
         for i in 0..64 {
             word |= self.has(bucket, all) << i;
@@ -131,6 +172,9 @@ impl<'a, const BITS: u32> Runs<'a, BITS> {
         word
     }
 }
+
+/// Bytes in which the eight slots of two buckets are, and a word more.
+const WINDOW: usize = 40;
 
 /// Which of 64 buckets of four times 16 bits have a lane of `all`'s. Mostly none has: that is found out with one comparison of vectors after the other,
 /// and which it is only where there is one.

@@ -86,7 +86,7 @@ fn no_pair_is_ever_lost() {
     for &buckets in &[1, 2, 3, 7, 20, 63, 64, 65, 130, 700] {
         for &(repetitions, partitions) in &[(1, 0), (2, 1), (2, 64), (3, 65), (4, 700)] {
             for &sets in &[1, 2, 64, 65, 513, 5000] {
-                let bits = 4 + (buckets as u32 + sets + partitions) % 13;
+                let bits = 4 + (buckets as u32 + sets + partitions) % 29;
                 let counting = (buckets + u64::from(sets)) % 3 == 0;
                 let mut index = Index::new(shape(buckets, bits, repetitions, partitions, counting), sets);
                 let what = format!("{:?} {sets} sets", index.shape);
@@ -180,6 +180,9 @@ fn false_sets_are_as_many_as_the_formula_says() {
         (9000, 16, 1, 0, 2456, 4),
         (9000, 12, 1, 0, 2456, 4),
         (9000, 9, 1, 0, 2456, 4),
+        (9000, 17, 1, 0, 2456, 4),
+        (9000, 20, 1, 0, 8000, 4),
+        (9001, 17, 2, 10, 2456, 4),
         (9001, 8, 1, 0, 256, 4),
         (20_000, 5, 1, 0, 300, 2),
         (9000, 8, 3, 245, 2456, 3),
@@ -287,7 +290,7 @@ fn bytes_are_fixed_for_ever() {
 
 #[test]
 fn numbers_are_checked() {
-    for shape in [shape(1, 4, 1, 0, false), shape(MAX_BUCKETS, 16, 8, MAX_PARTITIONS, true)] {
+    for shape in [shape(1, 4, 1, 0, false), shape(MAX_BUCKETS, 32, 8, MAX_PARTITIONS, true)] {
         let mut bytes = vec![];
         shape.encode(&mut bytes);
         let mut from = Reader::new(&bytes, "test");
@@ -296,12 +299,12 @@ fn numbers_are_checked() {
         assert!(CscCuckoo::decode(&mut Reader::new(&bytes[..bytes.len() - 1], "test")).is_err());
     }
     assert_eq!(shape(MAX_BUCKETS, 16, 8, 9, true).payload_len(), 8 * ((1 << 43) + 8 + (1 << 42)));
-    assert_eq!([4, 5, 16].map(|bits| shape(3, bits, 1, 0, false).payload_len()), [16, 16, 32]);
+    assert_eq!([4, 5, 16, 32].map(|bits| shape(3, bits, 1, 0, false).payload_len()), [16, 16, 32, 56]);
     for (expected, values) in [
         ("buckets of a table is 0", [0, 8, 1, 0, 0]),
         ("buckets of a table is 1099511627777", [MAX_BUCKETS + 1, 8, 1, 0, 0]),
         ("bits of a slot is 3", [9, 3, 1, 0, 0]),
-        ("bits of a slot is 17", [9, 17, 1, 0, 0]),
+        ("bits of a slot is 33", [9, 33, 1, 0, 0]),
         ("repetitions is 0", [9, 8, 0, 0, 0]),
         ("repetitions is 9", [9, 8, 9, 5, 0]),
         ("partitions is 5, expected 0 to 0", [9, 8, 1, 5, 0]),

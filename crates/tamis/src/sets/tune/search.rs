@@ -12,9 +12,9 @@ use crate::math::bloom::{MAX_BITS, MAX_HASHES, power};
 use crate::math::csc::{Rows, fingerprints, minus_ln};
 use crate::math::cuckoo;
 use crate::math::portable::{exp2, log2};
+use crate::sets::csc_cuckoo::BITS as SLOT_BITS;
 
 pub(super) const MAX_WORDS: u64 = MAX_BITS / 64;
-const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Limits of the side table that are tried. Not 0: with all keys in it, it would be an exact table, and no sketch.
 const HEAVY_LIMITS: [u32; 15] = [2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 64, 128, 400, 2000, 10_000];
 /// Designs this much larger than the smallest are as good, if their queries are cheaper.
@@ -265,7 +265,7 @@ impl Field<'_> {
                     .filter(|body| body.size().0 <= MAX_BITS as f64)
                     .collect()
             }
-            Sketch::Cuckoo => FINGERPRINT_BITS
+            Sketch::Cuckoo => SLOT_BITS
                 .map(|bits| {
                     let met = 2.0 * layout.load / fingerprints(bits);
                     let buckets = (met / minus_ln(rate)).ceil() as u64;
@@ -404,7 +404,7 @@ impl Field<'_> {
                 };
                 (least..=most).map(|hashes| Body::Bloom { words, hashes, repetitions, partitions }).collect()
             }
-            Sketch::Cuckoo => FINGERPRINT_BITS
+            Sketch::Cuckoo => SLOT_BITS
                 .filter_map(|bits_each| {
                     let slot = f64::from(bits_each) + cell - 1.0;
                     let buckets = (bits / slot / cuckoo::SLOTS as f64) as u64;

@@ -113,13 +113,12 @@ mod tests {
         assert!(run(&options).unwrap_err().contains("a.jsonl"));
         let run_line = r#"{"command": "bench", "machine": {}, "options": {}}"#;
         for (row, expected) in [
-            ("", "no row"),
-            (r#"{"name": "b"}"#, "no row has [{}, {\"row.name\": String(\"a*\")}]"),
+            ("", "no row has [{}]"),
+            (r#"{"name": "b"}"#, "{\"row.name\": String(\"a*\")}]"),
             (r#"{"name": "ab"}"#, "a row has no number \"row.bits\": {}, {\"name\":\"ab\"}"),
         ] {
-            let line =
-                if row.is_empty() { String::new() } else { format!(r#"{{"part": "x", "group": {{}}, "row": {row}}}"#) };
-            write("a.jsonl", &format!("{run_line}\n{line}\n"));
+            let line = format!("{{\"part\": \"x\", \"group\": {{}}, \"row\": {row}}}\n");
+            write("a.jsonl", &format!("{run_line}\n{}", if row.is_empty() { "" } else { &line }));
             let found = run(&options).unwrap_err();
             assert!(found.ends_with(expected), "{found}");
         }

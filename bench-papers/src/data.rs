@@ -18,6 +18,9 @@ pub(crate) struct Sets {
     pub(crate) negatives: Vec<u64>,
 }
 
+/// The text behind every number.
+pub(crate) type Named = HashMap<u64, Vec<u8>>;
+
 /// The folder of data, if there is one.
 pub(crate) fn folder() -> Option<PathBuf> {
     std::env::var_os("TAMIS_DATA").map(PathBuf::from).filter(|dir| dir.is_dir())
@@ -99,7 +102,7 @@ pub(crate) fn urls(dir: &Path) -> Result<Sets, Box<dyn Error>> {
 }
 
 /// The same, with the domains in the order of their ranks, and the name of every number.
-pub(crate) fn ranked_urls(dir: &Path) -> Result<(Sets, HashMap<u64, Vec<u8>>), Box<dyn Error>> {
+pub(crate) fn ranked_urls(dir: &Path) -> Result<(Sets, Named), Box<dyn Error>> {
     let hosts = read(&dir.join("urls/phishing-hosts.txt.zst"))?;
     let ranked = read(&dir.join("urls/tranco-top1m.txt.zst"))?;
     let hasher = Hasher::seeded(0);

@@ -85,6 +85,7 @@ pub(crate) struct Made {
 }
 
 /// Something to query.
+#[allow(clippy::large_enum_variant, reason = "there are a few of them")]
 pub(crate) enum Answers {
     Static(Filter),
     Learned(Learned),

@@ -116,7 +116,7 @@ impl Law {
 /// Names that an adversary makes: those of members, with a number.
 pub(super) fn forged(members: &[Vec<u8>], count: usize, stream: &mut Stream) -> Vec<Vec<u8>> {
     let forge = |number: usize| {
-        let member = &members[(u128::from(stream.draw()) * members.len() as u128 >> 64) as usize];
+        let member = &members[((u128::from(stream.draw()) * members.len() as u128) >> 64) as usize];
         let end = member.iter().rposition(|&byte| byte == b'.').unwrap_or(member.len());
         [&member[..end], format!("-{number}").as_bytes(), &member[end..]].concat()
     };
@@ -139,7 +139,7 @@ pub(super) fn attack<E>(
             next += 1;
             continue;
         }
-        let at = (u128::from(stream.draw()) * found.len() as u128 >> 64) as usize;
+        let at = ((u128::from(stream.draw()) * found.len() as u128) >> 64) as usize;
         if query(&forged[found[at]])? {
             matched += 1;
         } else {

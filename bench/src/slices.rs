@@ -82,7 +82,7 @@ fn name(what: &str, range: u32) -> String {
 }
 
 /// The digests of a file, as they stand there.
-fn digests(path: &Path) -> Result<impl Iterator<Item = Digest>> {
+fn digests(path: &Path) -> Result<impl Iterator<Item = Digest> + use<>> {
     let mut from = BufReader::new(File::open(path)?);
     Ok(std::iter::from_fn(move || {
         let mut bytes = [0; 16];

@@ -23,7 +23,6 @@ mod secrets;
 mod sets;
 #[cfg(unix)]
 mod signals;
-mod slices;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod test_dir;

@@ -51,9 +51,13 @@ pub(crate) unsafe fn map_all(
     paths: &[std::path::PathBuf],
 ) -> std::io::Result<(bytes::Bytes, Vec<std::ops::Range<usize>>)> {
     #[cfg(target_os = "linux")]
-    return linux::map_all(paths);
+    {
+        linux::map_all(paths)
+    }
     #[cfg(not(target_os = "linux"))]
-    read_all(paths)
+    {
+        read_all(paths)
+    }
 }
 
 /// Maps of several files in one range of addresses.

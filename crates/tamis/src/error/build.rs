@@ -99,7 +99,7 @@ enum BuildError {
     Slices { subject: &'static str, reason: String } => "{subject}: {reason}";
     /// So many more excluded keys pass the first layer than a plan of slices has it that they were chosen for that.
     PlanAgain { passed: u64 } =>
-        "join: {passed} excluded keys pass the first layer, more than chance lets through; expected fewer; use refine and build the slices again";
+        "join: {passed} excluded keys pass the first layer, more than by chance; expected fewer; use refine and build the slices again";
     /// There is no memory for a table.
     NoMemory { bytes: u64 } => "table: {bytes} bytes cannot be allocated; expected fewer keys or more memory";
     /// A value of a map, or the name or number of a set, that is not possible.

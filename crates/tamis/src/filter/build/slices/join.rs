@@ -15,7 +15,7 @@ use crate::error::{BuildError, Error, FormatError};
 use crate::file::{to_file, to_memory};
 use crate::filter::query::Filter;
 use crate::filter::sliced::{MANIFEST, Manifest, SliceTail, file_name};
-use crate::format::{self, Budget, Form, Header, Source, Tail, Writer};
+use crate::format::{self, Budget, FRONT, Form, Header, Source, Tail, Writer};
 
 /// Bytes of a file's end that are read first.
 const TAIL: u64 = 1 << 16;
@@ -103,9 +103,16 @@ impl Piece {
     }
 
     fn copy_from(&self, from: &mut (impl Read + Seek), writer: &mut Writer<'_>) -> Result<(), Error> {
+        let mut end = FRONT as u64;
+        from.seek(SeekFrom::Start(end))?;
         for (start, len, sums) in &self.units {
-            from.seek(SeekFrom::Start(*start))?;
+            let mut gap = vec![];
+            from.by_ref().take(start - end).read_to_end(&mut gap)?;
+            if gap.iter().any(|&byte| byte != 0) {
+                return Err(FormatError::Checksum { part: "payload" }.into());
+            }
             writer.splice(*len, sums, from)?;
+            end = start + len;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ pub(crate) fn rows<'py>(array: &Bound<'py, PyAny>) -> Result<Rows, Failure> {
     let len: usize = shape.get_item(0)?.extract()?;
     let type_name: String = field("typestr")?.extract()?;
     let (order, kind, width) = (type_name.get(..1), type_name.get(1..2), type_name.get(2..));
-    if type_name.starts_with("StringDType") {
+    if type_name.starts_with("StringDType") || kind == Some("T") {
         return Ok(Rows::Objects);
     }
     let width: usize = width.and_then(|width| width.parse().ok()).unwrap_or(0);

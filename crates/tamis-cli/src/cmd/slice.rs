@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
-    Plan(PlanArgs),
+    Plan(Box<PlanArgs>),
     Build(SliceArgs),
     Join(JoinArgs),
 }
@@ -98,7 +98,7 @@ struct JoinArgs {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     match args.command {
-        Command::Plan(args) => plan(args),
+        Command::Plan(args) => plan(*args),
         Command::Build(args) => build(args),
         Command::Join(args) => join(args),
     }

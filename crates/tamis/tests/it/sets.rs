@@ -143,10 +143,10 @@ fn no_set_is_missed_for_larger_n() {
             let index = build(want(tamis::sets::stream()), law.1, &lists).unwrap();
             let extra = holds(&index, &lists, &format!("{way}, {}", law.0));
             let known = lists.iter().filter(|list| !list.1.is_empty()).count();
-            // Asked for: a tenth of a set for each key.
-            let strangers_get_lists = way == "frozen, no filter";
+            // Asked for: a tenth of a set for each key. A shape by hand was asked for nothing, and without a filter all keys get lists.
+            let asked = !["frozen, no filter", "cuckoo, wide"].contains(&way);
             assert!(
-                extra < known / 5 + 20 || strangers_get_lists,
+                extra < known / 5 + 20 || !asked,
                 "{way}, {}: {extra} false sets of {known} keys",
                 law.0
             );

@@ -145,11 +145,7 @@ fn no_set_is_missed_for_larger_n() {
             let known = lists.iter().filter(|list| !list.1.is_empty()).count();
             // Asked for: a tenth of a set for each key. A shape by hand was asked for nothing, and without a filter all keys get lists.
             let asked = !["frozen, no filter", "cuckoo, wide"].contains(&way);
-            assert!(
-                extra < known / 5 + 20 || !asked,
-                "{way}, {}: {extra} false sets of {known} keys",
-                law.0
-            );
+            assert!(extra < known / 5 + 20 || !asked, "{way}, {}: {extra} false sets of {known} keys", law.0);
             if index.segments().all(|segment| segment.kind == Kind::Frozen) {
                 let strangers = lists.iter().filter(|list| list.1.is_empty());
                 let false_sets: usize = strangers.map(|list| index.find(list.0).unwrap().len()).sum();

@@ -213,6 +213,9 @@ impl Filter {
     /// The answers for as many keys, whose type was checked.
     #[inline]
     pub(super) fn fill_answers<K: Key + ?Sized, Q>(&self, keys: &[Q], key: impl Fn(&Q) -> &K, answers: &mut [bool]) {
+        if self.steps.near && self.chain.is_none() {
+            return keys.iter().zip(answers).for_each(|(of, answer)| *answer = self.contains_checked(key(of)));
+        }
         let hasher = &self.header.hasher;
         let mut digests = [Digest::default(); ROUND];
         for (keys, answers) in keys.chunks(ROUND).zip(answers.chunks_mut(ROUND)) {

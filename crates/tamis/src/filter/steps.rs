@@ -57,6 +57,8 @@ pub(crate) struct Steps {
     rest: Box<[Step]>,
     /// Whether the answer of the first leaf is the answer.
     single: bool,
+    /// The same for a file that is [`NEAR`].
+    pub(super) near: bool,
     /// The steered columns and the exact bit at the end, if there are such.
     branchless: Option<Box<Branchless>>,
     ask: QueryFn<Steps>,
@@ -157,7 +159,8 @@ impl Steps {
             Some(_) | None => QueryFn::portable::<OneByOne>(),
         });
         let rows = first.as_ref().and_then(|step| Leaf::rows(&step.leaf)).cloned().unwrap_or_else(Rows::none);
-        Steps { first, rest, single, branchless, ask, later, rows: Line(rows) }
+        let near = single && file.len() <= NEAR;
+        Steps { first, rest, single, near, branchless, ask, later, rows: Line(rows) }
     }
 
     /// All steps in order.
@@ -179,6 +182,10 @@ impl Steps {
         self.ask.call(self, key)
     }
 }
+
+/// Bytes of a file that a core's caches mostly hold: a query does not wait for them, and a batch that fetches them ahead takes longer
+/// than a loop.
+const NEAR: usize = 1 << 21;
 
 /// Keys per round: the survivors of one step are a full batch for the next.
 pub(crate) const ROUND: usize = 256;

@@ -328,7 +328,7 @@ fn impossible_partitions_are_named() {
     // Bound, number of groups; then shard bits, keys and negatives of the first. The last payload has five labels of six bytes.
     let (labels, end) = (sound.payload.len() - 5 * 6, sound.directory.len());
     for (expected, edit) in [
-        ("form 7 is not supported by this release", &(|p: &mut Parts| p.head[FORM] = 7) as &dyn Fn(&mut Parts)),
+        ("form 9 is not supported by this release", &(|p: &mut Parts| p.head[FORM] = 9) as &dyn Fn(&mut Parts)),
         ("the file holds a set index; expected a filter", &|p| p.head[FORM] = 4),
         ("the file holds a map; expected a filter", &|p| p.head[FORM] = 2),
         ("the file holds a sequence; expected a filter", &|p| p.head[FORM] = 3),

@@ -102,15 +102,17 @@ impl Cascade {
         let (mut stored, mut others): (Vec<_>, Vec<_>) = items.iter().copied().partition(|(_, second)| *second);
         let mut cascade = Cascade::new(others.len() as u64, stored.len() as u64)?;
         for layer in &mut cascade.layers {
+            // No key passes an empty layer, and those that come to it belong to the table that it names.
+            if stored.is_empty() {
+                return Ok(cascade);
+            }
             for (key, _) in &stored {
                 put(layer, *key);
             }
             others.retain(|(key, _)| layer.geometry.contains(&layer.payload, *key));
             std::mem::swap(&mut stored, &mut others);
-            if stored.is_empty() {
-                return Ok(cascade);
-            }
         }
+        // Keys of the last layer pass it, also when they are all that is left.
         cascade.last = Bits::build(stored.into_iter().chain(others), Stream::random())?;
         Ok(cascade)
     }

@@ -299,6 +299,22 @@ fn a_cascade_is_reset() {
     assert!(stats.resets > settled.resets + 20, "{stats:?}");
 }
 
+/// Few keys reach the last layer, and some cascades store nothing before it or pass nothing on to the exact bit.
+#[test]
+fn a_cascade_of_few_keys_is_right() {
+    let hasher = Hasher::seeded(6);
+    for first in [0, 1, 2, 5, 30, 100] {
+        for second in [0, 1, 2, 3, 10, 40] {
+            for round in 0..40 {
+                let digest = |key: u64| hasher.integer(1000 * round + key);
+                let items: Vec<_> = (0..first + second).map(|key| (digest(key), key >= first)).collect();
+                let cascade = cascade::Cascade::build(&items).unwrap();
+                assert!(items.iter().all(|(key, bit)| cascade.second(*key) == *bit), "{first} {second}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_planner_takes_what_suits() {
     let filled = |keys: u64| {

@@ -80,7 +80,7 @@ struct SliceArgs {
     report: ReportArgs,
 }
 
-/// Join all slices of a plan to a filter file, or write a manifest beside them
+/// Join all slices of a plan to a filter file, or write a manifest into their folder
 #[derive(clap::Args, Debug)]
 struct JoinArgs {
     /// Slice files in any order, or a folder of them
@@ -89,7 +89,7 @@ struct JoinArgs {
     /// Filter file, replaced only when the new one is complete
     #[arg(short, long, value_name = "FILE", required_unless_present = "manifest", conflicts_with = "manifest")]
     output: Option<PathBuf>,
-    /// Leave the slices of a folder where they are, and write manifest.tamis beside them: a program opens the folder as one filter
+    /// Leave the slices of a folder where they are, and write manifest.tamis there: a program opens the folder as one filter
     #[arg(long)]
     manifest: bool,
     #[command(flatten)]

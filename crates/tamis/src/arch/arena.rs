@@ -204,11 +204,13 @@ impl Arena {
     }
 
     /// What was written.
-    pub(crate) fn finish(self) -> bytes::Bytes {
+    pub(crate) fn finish(mut self) -> bytes::Bytes {
         #[cfg(feature = "mmap")]
         if let Some(pages) = self.pages {
             return bytes::Bytes::from_owner(pages).slice(..self.len);
         }
+        // A filter of a few keys lives long, and more bytes were expected than came.
+        self.small.shrink_to_fit();
         self.small.into()
     }
 }

@@ -27,6 +27,11 @@ impl<'py> Given<'py> {
         if value.is_none() { Ok(None) } else { value.extract().map(Some).map_err(Into::into) }
     }
 
+    /// Whether an option is set.
+    pub(crate) fn has(&self, name: &str) -> PyResult<bool> {
+        Ok(self.0.get_item(name)?.is_some_and(|value| !value.is_none()))
+    }
+
     /// An option whose value is a name.
     pub(crate) fn named<T: FromStr<Err = NameError>>(&self, name: &str) -> Result<Option<T>, Failure> {
         let Some(given) = self.take::<String>(name)? else { return Ok(None) };
@@ -50,7 +55,7 @@ impl<'py> Given<'py> {
 
 /// A secret: 16 bytes, 32 hexadecimal digits, or true for one that is drawn.
 pub(crate) fn secret(given: &Bound<'_, PyAny>) -> Result<[u64; 2], Failure> {
-    if let Ok(true) = given.extract::<bool>() {
+    if is_drawn(given) {
         return Ok(Hasher::random_secret()?.words());
     }
     let digits = match (given.cast::<PyBytes>(), given.cast::<PyString>()) {
@@ -63,6 +68,10 @@ pub(crate) fn secret(given: &Bound<'_, PyAny>) -> Result<[u64; 2], Failure> {
         (32, Some(high), Some(low)) => Ok([high, low]),
         _ => Err(Failure::Input("secret: not a secret; expected 16 bytes or 32 hexadecimal digits".into())),
     }
+}
+
+fn is_drawn(secret: &Bound<'_, PyAny>) -> bool {
+    secret.extract::<bool>().is_ok_and(|drawn| drawn)
 }
 
 /// How often a running build looks at Python: for interrupts, and to show how far it is.
@@ -121,6 +130,7 @@ pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>)
         options = options.effort(effort);
     }
     let (seed, secret_given) = (given.take::<u64>("seed")?, given.take::<Bound<'_, PyAny>>("secret")?);
+    let drawn = secret_given.as_ref().is_some_and(is_drawn);
     match (seed, secret_given) {
         (Some(_), Some(_)) => return Err(Failure::Input("seed: given with secret; expected one of them".into())),
         (Some(seed), None) => options = options.seed(seed),
@@ -128,6 +138,11 @@ pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>)
         (None, None) => {}
     }
     if given.is("secret_beside")? {
+        if drawn {
+            // Nothing would have the secret once the filter is gone.
+            let text = "secret_beside: given with a new secret; expected 16 bytes or 32 hexadecimal digits as secret";
+            return Err(Failure::Input(text.into()));
+        }
         options = options.secret_beside();
     }
     if let Some(note) = given.take::<Bound<'_, PyAny>>("metadata")? {

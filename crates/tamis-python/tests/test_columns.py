@@ -3,6 +3,7 @@
 import array
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -188,6 +189,23 @@ def test_what_is_no_key():
             tamis.build(column)
     with pytest.raises(tamis.KeyTypeError):
         tamis.build(["a"], exclude=[1])
+    # However late: rows are read thousands at a time.
+    late = [
+        ([1] * 8192 + ["a"], 8192, 1),
+        (["a"] * 20_000 + [None, 7], 20_001, "a"),
+        ([None] * 9000 + ["a", 1], 9001, "a"),
+    ]
+    for column, row, key in late:
+        with pytest.raises(tamis.KeyTypeError, match=f"keys row {row}: of another key type"):
+            tamis.build([key]).contains_many(column)
+    with pytest.raises(tamis.KeyTypeError, match="keys row 8192: of another key type; expected integer"):
+        tamis.build([*range(8192), "a"])
+    with pytest.raises(tamis.KeyTypeError, match="exclude row 8192: of another key type; expected integer"):
+        tamis.build([-1], exclude=[*range(8192), "a"])
+    with pytest.raises(tamis.KeyTypeError, match="workload row 1: of another key type; expected integer"):
+        tamis.build([-1], workload={1: 1.0, "a": 2.0})
+    with pytest.raises(tamis.KeyTypeError, match="values row 1: of another key type; expected integer"):
+        tamis.map([1, 2], [1, "a"])
     with pytest.raises(tamis.InputError):
         tamis.build(np.ma.masked_array([1, 2], [True, False]))
     for number in (2**64, -(2**63) - 1, 10**30):
@@ -260,5 +278,11 @@ def test_the_command_line_builds_the_same(tmp_path):
         assert bytes(built) == (tmp_path / "x.tamis").read_bytes()
         assert tamis.open(tmp_path / "x.tamis") == built
     built.save(tmp_path / "y.tamis")
-    done = subprocess.run([*command, "query", "y.tamis", "keys", "-c"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "3000\n")
+    # The script that the wheel installs, too.
+    for command in (command, [str(Path(sys.executable).with_name("tamis"))]):
+        done = subprocess.run(
+            [*command, "query", "y.tamis", "keys", "-c"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (0, "3000\n")
+        done = subprocess.run([*command, "query", "none"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.startswith("tamis: none: ")

@@ -128,11 +128,22 @@ def _pairs(keys: Any, values: Any, what: str) -> tuple[Any, Any]:
     raise InputError(f"{what}: missing; expected two columns, or a mapping")
 
 
+def _is_arrow(values: Any) -> bool:
+    return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+
+
+def _held(values: Any) -> Any:
+    """A column that can be read twice, or one of Arrow, which is read once."""
+    return values if hasattr(values, "__len__") or _is_arrow(values) else list(values)
+
+
 def _is_text(values: Any) -> bool:
     """Whether values are text: only bytes are not, and numbers do not matter."""
     kind = str(getattr(values, "dtype", getattr(values, "type", "")))
     if kind and kind != "object":
         return not ("binary" in kind or kind.lower().startswith(("|s", "binary", "bytes")))
+    if not kind and _is_arrow(values):
+        return True
     return not any(isinstance(value, (bytes, bytearray, memoryview)) for value in values)
 
 
@@ -172,8 +183,7 @@ def map(
     (41, None)
     """
     keys, values = _pairs(keys, values, "values")
-    if not hasattr(values, "__len__"):
-        values = list(values)
+    values = _held(values)
     text = _is_text(values) if text is None else text
     options = _given(
         fingerprint=fingerprint, kind=kind, layout=layout, width=width, alphabet=alphabet, effort=effort, seed=seed,
@@ -200,8 +210,7 @@ def sequence(
     >>> days[1], days.get_many([0, 2]).to_pylist()
     ('tue', ['mon', 'mon'])
     """
-    if not hasattr(symbols, "__len__"):
-        symbols = list(symbols)
+    symbols = _held(symbols)
     text = _is_text(symbols) if text is None else text
     options = _given(kind=kind, width=width, effort=effort, seed=seed, metadata=metadata, threads=threads)
     return _tamis._sequence(symbols, text, options)

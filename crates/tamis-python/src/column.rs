@@ -182,6 +182,13 @@ fn unwrapped<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failu
         _ if array.hasattr("_pa_array")? => Ok(array.getattr("_pa_array")?),
         _ if array.hasattr("__arrow_array__")? => Ok(array.call_method0("__arrow_array__")?),
         _ => {
+            // Categories are a dictionary of Arrow, unless they are of several types.
+            if kind == "Categorical"
+                && let Ok(dictionary) =
+                    object.py().import("pyarrow").and_then(|arrow| arrow.call_method1("array", (&array,)))
+            {
+                return Ok(dictionary);
+            }
             let options = PyDict::new(object.py());
             options.set_item("dtype", "object")?;
             Ok(array.call_method("to_numpy", (), Some(&options))?)

@@ -3,6 +3,7 @@
 import array
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,31 @@ def test_missing_keys():
             tamis.build(column)
         with pytest.raises(tamis.InputError, match="exclude row 1: missing"):
             tamis.build(["bob"], exclude=column)
+
+
+def test_categories_of_pandas():
+    words = pd.Series(["b", None, "a", "b"], dtype="category")
+    filter = tamis.build(["a"], fpr=1e-9)
+    assert filter.contains_many(words).tolist() == [False, False, True, False]
+    assert filter.contains_many(words[1:]).tolist() == [False, True, False]
+    assert tamis.build(words.dropna()) == tamis.build(words.cat.add_categories(["unused"]).dropna())
+    assert tamis.build(words.dropna()) == tamis.build(["a", "b"])
+    with pytest.raises(tamis.InputError, match="keys row 1: missing"):
+        tamis.build(words)
+    numbers = pd.Series(pd.Categorical.from_codes([1, 0, 1], [2**63 - 1, -7]))
+    assert tamis.build(numbers) == tamis.build([-7, 2**63 - 1])
+    assert tamis.build(pd.CategoricalIndex(["a", "b"])) == tamis.build(["a", "b"])
+    assert tamis.map(["x", "y", "z"], words.dropna()).get_many(["x", "y", "z"]).to_pylist() == ["b", "a", "b"]
+    for wrong in (pd.Series([1.5, 2.5], dtype="category"), pd.Series(["a", 1], dtype="category")):
+        with pytest.raises(tamis.KeyTypeError):
+            tamis.build(wrong)
+    # No object for each row.
+    many = pd.Series(pd.Categorical.from_codes(np.zeros(3_000_000, np.int8), ["a"]))
+    tracemalloc.start()
+    assert filter.contains_many(many).all()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(many)
 
 
 def test_one_and_its_text_are_different():

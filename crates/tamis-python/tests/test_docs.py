@@ -42,7 +42,7 @@ def test_pages(page):
 
 
 @pytest.mark.parametrize(
-    "name", ["tamis.slices", pytest.param("tamis.dask", marks=pytest.mark.engine("dask", "pandas"))]
+    "name", ["tamis.slices", pytest.param("tamis.dask", marks=pytest.mark.engine("dask"))]
 )
 def test_modules(name):
     results = doctest.testmod(importlib.import_module(name))

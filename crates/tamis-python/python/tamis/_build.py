@@ -72,8 +72,8 @@ def build(
 
     The bytes are those that the Rust library and ``tamis build`` make of the same keys and options.
 
-    keys: the members, or their ``digests``.
-    exclude: keys that never match.
+    keys: the members, or their ``digests``, which have a seed or secret already.
+    exclude: keys that never match; digests if the members are.
     fpr: the largest share of other keys that match; 0.01 unless another goal is set.
     exact: right for members and excluded keys only, and smaller.
     bits_per_key: the size as the goal.
@@ -84,7 +84,8 @@ def build(
     kind, layout, effort: the structure, its layout ("auto", "compact", "local"), "fast", "balanced" or "smallest".
     on_conflict: for members that are excluded: "error", "keep" (they stay members) or "drop".
     capacity, extra_capacity: room for keys that are inserted later, by kinds that change.
-    seed, secret, secret_beside: of the hash. A secret is 16 bytes, 32 hexadecimal digits or ``True`` for a new one.
+    seed, secret: of the hash. A secret is 16 bytes, 32 hexadecimal digits or ``True`` for a new one, which is in the file.
+    secret_beside: the secret, which must be given, is not in the file.
     metadata: a note in the file.
     shard_bytes: the size of shards, for files that are read in parts.
     threads, memory, disk, tmp: limits of the build, in bytes, and the folder of temporary files.
@@ -263,7 +264,8 @@ def sets(
 
 
 def digests(keys: Any, *, seed: int | None = None, secret: bytes | str | None = None) -> _tamis.Digests:
-    """Hashes a column of keys once, for several filters of this seed or secret.
+    """Hashes a column of keys once, for several filters of this seed or secret. A filter is queried and built with them,
+    but not with digests of another seed, secret or key type.
 
     >>> import tamis
     >>> digests = tamis.digests([1, 2, 3])
@@ -278,6 +280,7 @@ def ngrams(texts: Any, words: int, *, lower: bool = False) -> tuple[Any, Any]:
     of NumPy. The keys of text ``i`` are ``keys[offsets[i] : offsets[i + 1]]``.
 
     White space separates words. A missing text has no keys. Equal runs have equal keys, which are integers of 64 bits.
+    A run has 1 to 2^32 - 1 words.
 
     lower: the case of letters does not matter.
 

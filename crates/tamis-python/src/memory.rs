@@ -36,8 +36,11 @@ impl<T: Copy> Lent<T> {
             let text = format!("column: {len} values from number {from} on; expected as many as memory can have");
             return Err(Failure::Input(text));
         }
-        if len == 0 || start.is_null() {
+        if len == 0 {
             return Ok(Lent::Own(vec![]));
+        }
+        if start.is_null() {
+            return Err(Failure::Input(format!("column: {len} values and no memory; expected their address")));
         }
         let start = start.wrapping_add(from);
         if start.is_aligned() {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use tamis::{BuildError, Error, Hasher, Limits, NameError, Options, Progress};
@@ -24,7 +25,17 @@ impl<'py> Given<'py> {
     pub(crate) fn take<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<Option<T>> {
         let Some(value) = self.0.get_item(name)? else { return Ok(None) };
         self.0.del_item(name)?;
-        if value.is_none() { Ok(None) } else { value.extract().map(Some).map_err(Into::into) }
+        if value.is_none() {
+            return Ok(None);
+        }
+        value.extract::<T>().map(Some).map_err(|error| {
+            let error = Into::<PyErr>::into(error);
+            // Python's own error does not say which number.
+            match error.is_instance_of::<PyOverflowError>(value.py()) {
+                true => Failure::Input(format!("{name} {value}: out of range; expected a number that fits")).into(),
+                false => error,
+            }
+        })
     }
 
     /// Whether an option is set.

@@ -234,6 +234,10 @@ def test_what_is_no_key():
         tamis.map([1, 2], [1, "a"])
     with pytest.raises(tamis.InputError):
         tamis.build(np.ma.masked_array([1, 2], [True, False]))
+    for start, rows, kind in ((0, 3, "<i8"), (8, 2**62, "<i8"), (8, 2**62, "|S99"), (8, 3, "<U4611686018427387904")):
+        array = type("Array", (), {"__array_interface__": {"shape": (rows,), "typestr": kind, "data": (start, True)}})
+        with pytest.raises(tamis.InputError):
+            tamis.build(array())
     for number in (2**64, -(2**63) - 1, 10**30):
         with pytest.raises(tamis.InputError, match="out of range; expected -2\\^63 to 2\\^64 - 1"):
             tamis.build([number])

@@ -55,6 +55,8 @@ def test_wrong_options():
         ({"workload": (["x", "y"], [1.0])}, tamis.InputError, "workload"),
         ({"workload": {"x": -1.0}}, tamis.BuildError, "weight"),
         ({"threads": 0}, tamis.BuildError, "threads"),
+        ({"seed": -1}, tamis.InputError, "seed -1: out of range"),
+        ({"memory": 2**64}, tamis.InputError, "memory 18446744073709551616: out of range"),
     ]
     for options, error, text in wrong:
         with pytest.raises(error, match=text) as caught:

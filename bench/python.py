@@ -4,6 +4,8 @@
 
 The Rust half is the example `rust_side` of crates/tamis-python, built as the wheel is:
 `cargo build --profile quick --example rust_side`. Libraries that are not installed are left out.
+
+Memory is that of a process of its own for each row: what its keys hold, and the peak of the build beyond that.
 """
 
 import argparse
@@ -104,25 +106,57 @@ def others(n):
     return rows
 
 
-# What a process holds at most while it makes each of these.
+# What makes the keys of a measurement of memory, and what is built of them.
+NUMBERS = "import numpy\nkeys = numpy.arange(N, dtype='u8')\nkeys *= numpy.uint64(0x9E3779B97F4A7C15)"
+TEXTS = "keys = [f'host-{number}.example' for number in range(N)]"
+ARROW = """import numpy, pyarrow, pyarrow.compute
+keys = pyarrow.array(numpy.arange(N)).cast('string')
+keys = pyarrow.compute.binary_join_element_wise('host-', keys, '.example', '')
+pyarrow.default_memory_pool().release_unused()"""
 MEMORY = {
-    "nothing": "import numpy, tamis",
-    "array": "import numpy, tamis; a = numpy.arange(N, dtype='u8')",
-    "tamis, NumPy": "import numpy, tamis; a = numpy.arange(N, dtype='u8'); a *= numpy.uint64(0x9E3779B97F4A7C15)\n"
-    "f = tamis.build(a, threads=2)",
-    "rbloom, ints": "from rbloom import Bloom; f = Bloom(N, 0.01); f.update(range(N))",
-    "set of ints": "f = set(range(N))",
+    "tamis, NumPy": (f"import tamis\n{NUMBERS}", "made = tamis.build(keys, threads=2)"),
+    "tamis, Arrow": (f"import tamis\n{ARROW}", "made = tamis.build(keys, threads=2)"),
+    "tamis, list": (f"import tamis\n{TEXTS}", "made = tamis.build(keys, threads=2)"),
+    "rbloom, list": (f"from rbloom import Bloom\n{TEXTS}", "made = Bloom(N, 0.01)\nmade.update(keys)"),
+    "set of a list": (TEXTS, "made = set(keys)"),
 }
+
+# Memory of files that are mapped, such as the programs themselves, is no memory of keys.
+HELD = """
+import ctypes, gc
+def held():
+    return sum(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(("RssAnon", "RssShmem"))) * 1024
+def peak():
+    fields = {l.split()[0]: int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(("VmHWM", "RssFile"))}
+    return (fields["VmHWM:"] - fields["RssFile:"]) * 1024
+"""
 
 
 def memory(n):
-    for name, program in MEMORY.items():
-        code = (
-            f"N = {n}\n{program}\nprint(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('VmHWM')))"
-        )
+    """Prints what a process holds for the keys, and at most beyond that while it builds.
+
+    The peak is set back to what is held when the keys are there (Linux alone can do that), so that neither imports nor
+    what made the keys counts. What was freed goes back to the system before, or a build could use it uncounted.
+    """
+    for name, (keys, build) in MEMORY.items():
+        imports = "\n".join(line for line in keys.split("\n") if line.startswith(("import", "from")))
+        code = f"""N = {n}
+{HELD}
+{imports}
+gc.disable()
+start = held()
+{keys}
+ctypes.CDLL(None).malloc_trim(0)
+there = held()
+open("/proc/self/clear_refs", "w").write("5")
+{build}
+print(there - start, peak() - there)"""
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        if done.returncode == 0:
-            print(f"memory      {name:<16} {int(done.stdout) * 1024 / n:8.1f} bytes per key")
+        if done.returncode != 0:
+            print(f"memory      {name:<16} not run: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        held, more = (int(number) / n for number in done.stdout.split())
+        print(f"memory      {name:<16} {held:8.1f} bytes per key for the keys, and at most {more:6.1f} to build")
 
 
 def main():
@@ -151,8 +185,11 @@ def main():
         print(f"{name:<11} {who:<16} {nanoseconds:8.1f} ns per key")
     memory(given.memory)
     if given.rust:
-        lines = subprocess.run([given.rust, str(given.memory), "memory"], capture_output=True, text=True).stdout
-        print(f"memory      {'Rust, a vector':<16} {int(lines.split()[-1]) / given.memory:8.1f} bytes per key")
+        lines = subprocess.run([given.rust, str(given.memory), "memory"], capture_output=True, text=True, check=True)
+        more = int(lines.stdout.split()[-1]) / given.memory - 8
+        print(
+            f"memory      {'Rust, a vector':<16} {8:8.1f} bytes per key for the keys, and at most {more:6.1f} to build"
+        )
 
 
 if __name__ == "__main__":

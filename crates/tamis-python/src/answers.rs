@@ -3,9 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
-use crate::chunk::{Chunk, Take};
+use crate::chunk::{Chunk, Data, Take};
 use crate::column::{Column, Form};
 use crate::error::Failure;
+use crate::memory::reserve;
 
 /// Yes or no for each row.
 #[derive(Default)]
@@ -33,10 +34,13 @@ pub(crate) fn validity(len: usize, nulls: &[usize]) -> Vec<u8> {
 }
 
 /// Rows of a chunk without a key.
-pub(crate) fn nulls(chunk: &Chunk, at: usize, nulls: &mut Vec<usize>) {
+pub(crate) fn nulls(chunk: &Chunk, at: usize, nulls: &mut Vec<usize>) -> Result<(), Failure> {
     if chunk.may_have_nulls() {
+        // A column of nothing has no memory, however long it is.
+        reserve(nulls, if matches!(chunk.data, Data::Null) { chunk.len } else { 0 })?;
         nulls.extend((0..chunk.len).filter(|&row| chunk.is_null(row)).map(|row| at + row));
     }
+    Ok(())
 }
 
 /// Answers the keys of a column, without Python.
@@ -46,12 +50,13 @@ pub(crate) trait Answer: Sync {
 
     fn column(&self, column: &mut Column) -> Result<Answers, Failure> {
         let mut answers = Answers::default();
-        answers.yes.reserve(column.len.unwrap_or(0).min(1 << 32));
+        reserve(&mut answers.yes, column.len.unwrap_or(0))?;
         loop {
             let at = column.row;
             let Some(chunk) = column.next()? else { return Ok(answers) };
+            reserve(&mut answers.yes, chunk.len)?;
             let before = answers.nulls.len();
-            nulls(&chunk, at, &mut answers.nulls);
+            nulls(&chunk, at, &mut answers.nulls)?;
             answers.yes.resize(at + chunk.len, false);
             // Without a single key there is no key type to be right or wrong.
             if chunk.key_type().is_some() || !chunk.may_have_nulls() {

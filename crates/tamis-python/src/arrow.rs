@@ -8,9 +8,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::PyCapsule;
 
-use crate::chunk::{Chunk, Data};
+use crate::chunk::{Chunk, Data, Valid};
 use crate::error::Failure;
 use crate::memory::{Lent, Owner};
 
@@ -69,28 +69,34 @@ macro_rules! released {
 }
 released!(Schema, Array, RawStream);
 
-/// Moves a structure out of its capsule, which then releases nothing.
-fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, take: impl Fn(&mut T)) -> Result<T, Failure> {
-    let capsule = capsule.cast::<PyCapsule>().map_err(PyErr::from)?;
-    let start = capsule.pointer_checked(Some(name))?.cast::<T>();
+/// Moves a structure out of its capsule, which then releases nothing. `take` says whether there was one.
+fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, take: impl Fn(&mut T) -> bool) -> Result<T, Failure> {
+    let wrong = |found: &str| Failure::Input(format!("column: {found}; expected a capsule named {name:?}"));
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| wrong("an Arrow method that returned no capsule"))?;
+    let start = capsule.pointer_checked(Some(name)).map_err(|_| wrong("a capsule of another name"))?.cast::<T>();
     // SAFETY: a capsule of this name holds this structure, by the rules of the interface, and nothing else reads it while Python's
     // lock is held. The copy is the only owner once `take` has removed `release`.
     unsafe {
         let moved = start.as_ptr().read();
-        take(&mut *start.as_ptr());
-        Ok(moved)
+        if take(&mut *start.as_ptr()) {
+            return Ok(moved);
+        }
     }
+    Err(Failure::Input("column: an Arrow capsule that was read before; expected a new one".into()))
 }
 
 fn take_schema(capsule: &Bound<'_, PyAny>) -> Result<Schema, Failure> {
-    take::<Schema>(capsule, c"arrow_schema", |schema| schema.release = None)
+    take::<Schema>(capsule, c"arrow_schema", |schema| schema.release.take().is_some())
 }
 
 /// The column of an object with `__arrow_c_array__`.
 pub(crate) fn array(object: &Bound<'_, PyAny>) -> Result<Chunk, Failure> {
-    let pair = object.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>().map_err(PyErr::from)?;
-    let schema = take_schema(&pair.get_item(0)?)?;
-    let array = take::<Array>(&pair.get_item(1)?, c"arrow_array", |array| array.release = None)?;
+    let pair = object.call_method0("__arrow_c_array__")?;
+    let Ok((schema, array)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+        return Err(Failure::Input("column: __arrow_c_array__ returned no pair; expected two capsules".into()));
+    };
+    let schema = take_schema(&schema)?;
+    let array = take::<Array>(&array, c"arrow_array", |array| array.release.take().is_some())?;
     column(&schema, array)
 }
 
@@ -103,12 +109,15 @@ pub(crate) struct Stream {
 impl Stream {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Stream, Failure> {
         let capsule = object.call_method0("__arrow_c_stream__")?;
-        let mut raw = take::<RawStream>(&capsule, c"arrow_array_stream", |stream| stream.release = None)?;
+        let mut raw = take::<RawStream>(&capsule, c"arrow_array_stream", |stream| stream.release.take().is_some())?;
         let mut schema = none_schema();
         let get = raw.get_schema.ok_or_else(broken)?;
         // SAFETY: the stream is not released, and the schema is written before it is read.
         let status = unsafe { get(&mut raw, &mut schema) };
         raw.check(status)?;
+        if schema.release.is_none() {
+            return Err(broken());
+        }
         // What a column may not be is said before the first rows are computed.
         column(&schema, none_array())?;
         Ok(Stream { schema, raw })
@@ -194,8 +203,20 @@ fn column(schema: &Schema, array: Array) -> Result<Chunk, Failure> {
     }
     // SAFETY: there is one child, and it lives as long as its parent.
     let child_array = unsafe { (*array.children).as_ref() }.ok_or_else(broken)?;
+    let rows = whole.offset.checked_add(whole.len).ok_or_else(broken)?;
+    if child_array.release.is_none() || size(child_array.length)? < rows {
+        return Err(broken());
+    }
     let offset = size(child_array.offset)?.checked_add(whole.offset).ok_or_else(broken)?;
-    Rows { array: child_array, offset, len: whole.len, owner: &owner }.chunk(child)
+    let mut chunk = Rows { array: child_array, offset, len: whole.len, owner: &owner }.chunk(child)?;
+    if let Some(parent) = whole.valid()? {
+        // A row that is missing has whatever key its column has.
+        chunk.valid = Some(match &chunk.valid {
+            None => parent,
+            Some(own) => Valid::of(whole.len, |row| parent.has(row) && own.has(row)),
+        });
+    }
+    Ok(chunk)
 }
 
 impl Schema {
@@ -248,7 +269,16 @@ impl Rows<'_> {
             return if len == 0 || self.len == 0 { Ok(Lent::Own(vec![])) } else { Err(broken()) };
         }
         // SAFETY: the buffer holds a value for each row up to the last, by the rules of the interface.
-        Ok(unsafe { Lent::new(start.wrapping_add(from), len, self.owner) })
+        unsafe { Lent::new(start, from, len, self.owner) }
+    }
+
+    /// Which rows are there; none if all are.
+    fn valid(&self) -> Result<Option<Valid>, Failure> {
+        if self.len == 0 || self.array.null_count == 0 || self.buffer(0)?.is_null() {
+            return Ok(None);
+        }
+        let bits = self.offset.checked_add(self.len).ok_or_else(broken)?;
+        Ok(Some(Valid { bits: self.lent(0, 0, bits.div_ceil(8))?, from: self.offset }))
     }
 
     /// A value for each row.
@@ -305,22 +335,18 @@ impl Rows<'_> {
                 )));
             }
         };
-        let nulls = self.len > 0 && self.array.null_count != 0 && !matches!(data, Data::Null);
-        let bits = if nulls { self.buffer(0)? } else { std::ptr::null() };
-        let valid = if bits.is_null() {
-            None
-        } else {
-            // SAFETY: the buffer has a bit for each row up to the last.
-            let bits = unsafe { Lent::new(bits.cast::<u8>(), (self.offset + self.len).div_ceil(8), self.owner) };
-            Some((bits, self.offset))
-        };
+        let valid = if matches!(data, Data::Null) { None } else { self.valid()? };
         if schema.dictionary.is_null() {
             return Ok(Chunk { len: self.len, valid, data });
         }
         // SAFETY: both live as long as their parents.
         let (values, named) = unsafe { (self.array.dictionary.as_ref(), schema.dictionary.as_ref()) };
         let named = named.ok_or_else(broken)?;
+        if !named.dictionary.is_null() {
+            return Err(Failure::KeyType("column: a dictionary of dictionaries; expected one of strings".into()));
+        }
         let values = match values {
+            Some(array) if array.release.is_none() => return Err(broken()),
             Some(array) => {
                 let (offset, len) = (size(array.offset)?, size(array.length)?);
                 Rows { array, offset, len, owner: self.owner }.chunk(named)?

@@ -3,6 +3,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pyo3::prelude::*;
+use pyo3::sync::RwLockExt as _;
 use pyo3::types::{PyBytes, PyDict};
 use tamis::{Key, KeyType};
 
@@ -10,17 +11,31 @@ use crate::answers::{Answer, many};
 use crate::chunk::Take;
 use crate::column::Column;
 use crate::error::Failure;
-use crate::file::{PICKLE, bytes_of, pickled};
+use crate::file::{PICKLE, Reduced, bytes_of, pickled};
 use crate::filter::{Shown, not_a_key};
 use crate::objects::{One, one};
 
-/// A thread that holds the lock needs nothing of Python until it releases it, so that no two threads wait for each other.
+/// Keys that are inserted or queried with one lock, so that other threads have their turn.
+const BLOCK: usize = 4096;
+
+/// A thread that holds the lock needs nothing of Python until it releases it, so that no two threads wait for each other. One that
+/// holds Python's lock waits with `attached_read` or `attached_write`.
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// [`read`] with Python's lock, which others have meanwhile.
+fn attached_read<'a, T>(py: Python<'_>, lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
+    lock.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// [`write`] with Python's lock, which others have meanwhile.
+fn attached_write<'a, T>(py: Python<'_>, lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
+    lock.write_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hands one key, whatever its type, to an expression.
@@ -73,7 +88,7 @@ impl<K: Key> Insertable for &[K] {
 
 impl<T> Take for Insert<'_, T> {
     fn take<K: Key>(&mut self, _: usize, keys: &[K]) -> Result<(), Failure> {
-        keys.chunks(4096).try_for_each(|keys| (self.1)(&mut write(self.0), &keys))
+        keys.chunks(BLOCK).try_for_each(|keys| (self.1)(&mut write(self.0), &keys))
     }
 }
 
@@ -89,9 +104,11 @@ macro_rules! changing {
 
         impl Answer for Contains<'_, tamis::$class> {
             fn answer<K: Key>(&self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
-                let filter = read(self.0);
-                for (key, answer) in keys.iter().zip(answers) {
-                    *answer = filter.contains(key)?;
+                for (keys, answers) in keys.chunks(BLOCK).zip(answers.chunks_mut(BLOCK)) {
+                    let filter = read(self.0);
+                    for (key, answer) in keys.iter().zip(answers) {
+                        *answer = filter.contains(key)?;
+                    }
                 }
                 Ok(())
             }
@@ -123,18 +140,18 @@ macro_rules! changing {
 
             /// Inserts a key.
             fn insert(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                Ok(with_key!(key, key => write(&self.0).insert(key))?)
+                Ok(with_key!(key, found => attached_write(key.py(), &self.0).insert(found))?)
             }
 
             /// Inserts the keys of a column.
             fn insert_many(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
                 let mut column = Column::new(keys)?;
                 let insert: fn(&mut tamis::$class, &dyn Insertable) -> Result<(), Failure> = |filter, keys| keys.$insert(filter);
-                Ok(keys.py().detach(|| column.each("keys", &mut Insert(&self.0, insert)))?)
+                Ok(keys.py().detach(|| column.each(&mut Insert(&self.0, insert)))?)
             }
 
             fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                Ok(with_key!(key, key => read(&self.0).contains(key))?)
+                Ok(with_key!(key, found => attached_read(key.py(), &self.0).contains(found))?)
             }
 
             /// Returns whether a key matches.
@@ -157,35 +174,36 @@ macro_rules! changing {
                 self.to_bytes(py)
             }
 
-            /// Writes the snapshot whole or not at all.
+            /// Writes the snapshot whole or not at all. Only its owner may read one that holds a secret.
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-                Ok(py.detach(|| crate::file::save(&path, &read(&self.0).snapshot()?))?)
+                let snapshot = || read(&self.0).snapshot();
+                Ok(py.detach(|| tamis::save(&snapshot()?, &path).map_err(Failure::from))?)
             }
 
             /// Share of unlisted keys that match now.
             #[getter]
-            fn fpr(&self) -> f64 {
-                read(&self.0).fpr()
+            fn fpr(&self, py: Python<'_>) -> f64 {
+                attached_read(py, &self.0).fpr()
             }
 
-            fn __len__(&self) -> usize {
-                read(&self.0).len() as usize
+            fn __len__(&self, py: Python<'_>) -> usize {
+                attached_read(py, &self.0).len() as usize
             }
 
-            fn __repr__(&self) -> String {
-                let filter = read(&self.0);
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let filter = attached_read(py, &self.0);
                 format!("{}(keys={}, fpr={:.3})", stringify!($class), filter.len(), Shown(filter.fpr()))
             }
 
-            fn __copy__(&self) -> $class {
-                $class(RwLock::new(read(&self.0).clone()))
+            fn __copy__(&self, py: Python<'_>) -> $class {
+                $class(RwLock::new(py.detach(|| read(&self.0).clone())))
             }
 
-            fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> $class {
-                self.__copy__()
+            fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> $class {
+                self.__copy__(memo.py())
             }
 
-            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u32, &'static str, Bound<'py, PyBytes>, bool))> {
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
                 let bytes = self.to_bytes(py)?;
                 pickled(bytes.as_bytes())?;
                 Ok((py.import("tamis._tamis")?.getattr("_unpickle")?, (PICKLE, $form, bytes, true)))
@@ -219,13 +237,13 @@ changing! {
 
     /// Removes one copy of a key that was inserted. Returns false if the filter does not match it.
     fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(with_key!(key, key => write(&self.0).remove(key))?)
+        Ok(with_key!(key, found => attached_write(key.py(), &self.0).remove(found))?)
     }
 
     /// Number of keys that it was made for.
     #[getter]
-    fn capacity(&self) -> u64 {
-        read(&self.0).capacity()
+    fn capacity(&self, py: Python<'_>) -> u64 {
+        attached_read(py, &self.0).capacity()
     }
 }
 
@@ -241,24 +259,28 @@ changing! {
 
     /// Removes one copy of a key that was inserted. Returns false if the filter does not match it.
     fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(with_key!(key, key => write(&self.0).remove(key))?)
+        Ok(with_key!(key, found => attached_write(key.py(), &self.0).remove(found))?)
     }
 
     /// Returns how often a key was inserted: never too few, and rarely too many.
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        Ok(with_key!(key, key => read(&self.0).count(key))?)
+        Ok(with_key!(key, found => attached_read(key.py(), &self.0).count(found))?)
     }
 
     /// Inserts all keys of another filter of the same hash.
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Quotient>) -> PyResult<()> {
         // A copy, for a filter may be merged with itself.
-        let other = read(&other.get().0).clone();
-        Ok(py.detach(|| write(&self.0).merge(&other)).map_err(Failure::from)?)
+        let other = &other.get().0;
+        let merge = || {
+            let other = read(other).clone();
+            write(&self.0).merge(&other)
+        };
+        Ok(py.detach(merge).map_err(Failure::from)?)
     }
 
     /// Number of keys that fit.
     #[getter]
-    fn capacity(&self) -> u64 {
-        read(&self.0).capacity()
+    fn capacity(&self, py: Python<'_>) -> u64 {
+        attached_read(py, &self.0).capacity()
     }
 }

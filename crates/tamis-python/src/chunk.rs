@@ -77,9 +77,29 @@ pub(crate) enum Data {
 /// Rows of a column.
 pub(crate) struct Chunk {
     pub(crate) len: usize,
-    /// A bit for each row from this one on: whether it is there.
-    pub(crate) valid: Option<(Lent<u8>, usize)>,
+    /// Which rows are there; all if there are none of these bits.
+    pub(crate) valid: Option<Valid>,
     pub(crate) data: Data,
+}
+
+/// A bit for each row, the first row after so many others.
+pub(crate) struct Valid {
+    pub(crate) bits: Lent<u8>,
+    pub(crate) from: usize,
+}
+
+impl Valid {
+    pub(crate) fn of(len: usize, has: impl Fn(usize) -> bool) -> Valid {
+        let mut bits = vec![0; len.div_ceil(8)];
+        (0..len).filter(|&row| has(row)).for_each(|row| bits[row / 8] |= 1 << (row % 8));
+        Valid { bits: Lent::Own(bits), from: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, row: usize) -> bool {
+        let at = self.from + row;
+        self.bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    }
 }
 
 /// Rows that are handed on together.
@@ -132,11 +152,7 @@ impl Chunk {
     #[inline]
     pub(crate) fn is_null(&self, row: usize) -> bool {
         match (&self.valid, &self.data) {
-            (Some((bits, offset)), _)
-                if bits.get((offset + row) / 8).is_none_or(|byte| byte >> ((offset + row) % 8) & 1 == 0) =>
-            {
-                true
-            }
+            (Some(valid), _) if !valid.has(row) => true,
             (_, Data::Null) => true,
             (_, Data::Dictionary(indices, values)) => {
                 indices.position(row).is_some_and(|at| at < values.len && values.is_null(at))
@@ -182,9 +198,7 @@ impl Chunk {
         if row >= self.len {
             return Err(damaged());
         }
-        if let Some((bits, offset)) = &self.valid
-            && bits.get((offset + row) / 8).is_none_or(|byte| byte >> ((offset + row) % 8) & 1 == 0)
-        {
+        if self.valid.as_ref().is_some_and(|valid| !valid.has(row)) {
             return Ok(Item::Null);
         }
         let item = match &self.data {
@@ -234,9 +248,13 @@ impl Chunk {
                 })
             }
             Data::Dictionary(_, values) if values.key_type() == Some(KeyType::Integer) => self.integers(at, take),
+            // Nothing but missing keys, which callers look for before.
             Data::Null if self.len == 0 => Ok(()),
-            Data::Null => take.take::<&[u8]>(at, &vec![&[][..]; self.len]),
-            Data::Dictionary(_, values) if values.len == 0 => take.take::<&[u8]>(at, &vec![&[][..]; self.len]),
+            Data::Null => Err(damaged()),
+            Data::Dictionary(_, values) if matches!(values.data, Data::Null) => match self.len {
+                0 => Ok(()),
+                _ => Err(damaged()),
+            },
             Data::F32(_) | Data::F64(_) | Data::Dictionary(..) => Err(no_key("floating-point numbers")),
         }
     }

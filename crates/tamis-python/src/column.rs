@@ -24,7 +24,8 @@ enum Source {
     Chunk(Option<Chunk>),
     Stream(Box<Stream>),
     Text(Text),
-    Objects(Py<PyIterator>),
+    /// Rows that are objects, and the key type of those that were read.
+    Objects(Py<PyIterator>, Option<KeyType>),
 }
 
 /// Keys, values or weights.
@@ -37,18 +38,25 @@ pub(crate) struct Column {
     pub(crate) row: usize,
     /// The first one, if it was looked at before it was needed.
     first: Option<Chunk>,
+    /// What it has, for errors.
+    what: &'static str,
 }
 
 impl Column {
+    /// A column of keys.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Column, Failure> {
+        Column::of(object, "keys")
+    }
+
+    pub(crate) fn of(object: &Bound<'_, PyAny>, what: &'static str) -> Result<Column, Failure> {
         if object.is_instance_of::<PyString>()
             || object.is_instance_of::<PyBytes>()
             || object.is_instance_of::<PyByteArray>()
         {
             let name = object.get_type().name()?;
-            return Err(Failure::Input(format!("keys: one {name}; expected a column or a list of keys")));
+            return Err(Failure::Input(format!("{what}: one {name}; expected a column or a list")));
         }
-        let column = |source, form, len| Ok(Column { source, form, len, row: 0, first: None });
+        let column = |source, form, len| Ok(Column { source, form, len, row: 0, first: None, what });
         let module = object.get_type().module().map_or_else(|_| String::new(), |module| module.to_string());
         let object = &match is_pandas(&module) {
             true => unwrapped(object)?,
@@ -79,9 +87,9 @@ impl Column {
         let len = object.len().ok();
         let objects = object.try_iter().map_err(|_| {
             let name = object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-            Failure::Input(format!("keys: a {name}; expected a column or a list of keys"))
+            Failure::Input(format!("{what}: a {name}; expected a column or a list"))
         })?;
-        column(Source::Objects(objects.unbind()), Form::NumPy, len)
+        column(Source::Objects(objects.unbind(), None), Form::NumPy, len)
     }
 
     /// The next rows; none at the end.
@@ -99,9 +107,9 @@ impl Column {
             Source::Chunk(chunk) => Ok(chunk.take()),
             Source::Stream(stream) => stream.next(),
             Source::Text(text) => text.next(),
-            Source::Objects(objects) => Python::attach(|py| {
+            Source::Objects(objects, key_type) => Python::attach(|py| {
                 py.check_signals()?;
-                objects::next(objects.bind(py), self.row)
+                objects::next(objects.bind(py), self.row, self.what, key_type)
             }),
         }
     }
@@ -120,7 +128,8 @@ impl Column {
     }
 
     /// Hands on all keys. A row without a key is an error.
-    pub(crate) fn each(&mut self, what: &str, take: &mut impl Take) -> Result<(), Failure> {
+    pub(crate) fn each(&mut self, take: &mut impl Take) -> Result<(), Failure> {
+        let what = self.what;
         loop {
             let at = self.row;
             let Some(chunk) = self.next()? else { return Ok(()) };
@@ -135,16 +144,19 @@ impl Column {
     }
 
     /// All rows at once.
-    pub(crate) fn collect(object: &Bound<'_, PyAny>) -> Result<Vec<Chunk>, Failure> {
-        let mut column = Column::new(object)?;
-        if let Source::Objects(objects) = &column.source {
-            return Ok(vec![objects::all(objects.bind(object.py()))?]);
+    pub(crate) fn collect(object: &Bound<'_, PyAny>, what: &'static str) -> Result<Vec<Chunk>, Failure> {
+        let mut column = Column::of(object, what)?;
+        if let Source::Objects(objects, _) = &column.source {
+            return Ok(vec![objects::all(objects.bind(object.py()), what)?]);
         }
-        let mut chunks = vec![];
-        while let Some(chunk) = column.next()? {
-            chunks.push(chunk);
-        }
-        Ok(chunks)
+        // What computes a stream may need Python in threads of its own.
+        object.py().detach(|| {
+            let mut chunks = vec![];
+            while let Some(chunk) = column.next()? {
+                chunks.push(chunk);
+            }
+            Ok(chunks)
+        })
     }
 }
 
@@ -170,6 +182,13 @@ fn unwrapped<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failu
         _ if array.hasattr("_pa_array")? => Ok(array.getattr("_pa_array")?),
         _ if array.hasattr("__arrow_array__")? => Ok(array.call_method0("__arrow_array__")?),
         _ => {
+            // Categories are a dictionary of Arrow, unless they are of several types.
+            if kind == "Categorical"
+                && let Ok(dictionary) =
+                    object.py().import("pyarrow").and_then(|arrow| arrow.call_method1("array", (&array,)))
+            {
+                return Ok(dictionary);
+            }
             let options = PyDict::new(object.py());
             options.set_item("dtype", "object")?;
             Ok(array.call_method("to_numpy", (), Some(&options))?)
@@ -185,8 +204,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Cursor, Failure> {
-        Ok(Cursor { chunks: Column::collect(object)?, chunk: 0, row: 0 })
+    pub(crate) fn new(object: &Bound<'_, PyAny>, what: &'static str) -> Result<Cursor, Failure> {
+        Ok(Cursor { chunks: Column::collect(object, what)?, chunk: 0, row: 0 })
     }
 
     pub(crate) fn len(&self) -> usize {

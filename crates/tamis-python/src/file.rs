@@ -1,10 +1,7 @@
 //! bytes, a path -> the classes that are files: opened, compared, saved, pickled.
 #![allow(unsafe_code)]
 
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use pyo3::prelude::*;
 use tamis::{Error, FileInfo, FormatError};
@@ -68,22 +65,6 @@ macro_rules! opened {
 }
 opened!(tamis::Filter, tamis::Map, tamis::Sequence, tamis::Sets);
 
-/// Writes a file whole or not at all: under another name, made durable, renamed.
-pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.as_os_str().to_os_string();
-    name.push(format!(".{}-{}.part", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
-    let part = PathBuf::from(name);
-    let written = File::create_new(&part)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&part, path));
-    written.map_err(|error| {
-        // What was not renamed is of no use.
-        let _ = fs::remove_file(&part);
-        Error::Io { path: Some(path.into()), error }.into()
-    })
-}
-
 /// Bytes for a pickle, which must hold all that is needed to open them.
 pub(crate) fn pickled(bytes: &[u8]) -> Result<&[u8], Failure> {
     match FileInfo::of(bytes)?.secret_beside {
@@ -97,6 +78,9 @@ pub(crate) fn pickled(bytes: &[u8]) -> Result<&[u8], Failure> {
 /// The version of what is pickled besides the file, whose own version is in it.
 pub(crate) const PICKLE: u32 = 1;
 
+/// What `__reduce__` returns: a function, and a version, a form, bytes, and whether values are text.
+pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (u32, &'static str, Bound<'py, pyo3::types::PyBytes>, bool));
+
 /// Bytes of a Python object, copied once.
 pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<bytes::Bytes> {
     if let Ok(bytes) = data.cast::<pyo3::types::PyBytes>() {
@@ -109,9 +93,9 @@ pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<bytes::Bytes> {
 
 /// What all classes that are files have in common. `$rest` are methods of this one.
 macro_rules! file_class {
-    ($(#[$doc:meta])* $class:ident of $form:literal { $($rest:tt)* }) => {
+    ($(#[$doc:meta])* $class:ident of $form:literal $(, $slots:ident)? { $($rest:tt)* }) => {
         $(#[$doc])*
-        #[pyclass(frozen, module = "tamis", weakref)]
+        #[pyclass(frozen, module = "tamis", weakref $(, $slots)?)]
         pub(crate) struct $class {
             pub(crate) inner: tamis::$class,
             /// Whether values are text; only maps have values.
@@ -160,9 +144,9 @@ macro_rules! file_class {
                 self.to_bytes(py)
             }
 
-            /// Writes the file whole or not at all.
+            /// Writes the file whole or not at all. Only its owner may read one that holds a secret.
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-                Ok(py.detach(|| crate::file::save(&path, self.inner.data()))?)
+                Ok(py.detach(|| tamis::save(self.inner.data(), &path)).map_err(Failure::from)?)
             }
 
             /// Compares all of the file with its checksums.
@@ -211,7 +195,7 @@ macro_rules! file_class {
                 this.into()
             }
 
-            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u32, &'static str, Bound<'py, PyBytes>, bool))> {
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::file::Reduced<'py>> {
                 let bytes = PyBytes::new(py, crate::file::pickled(self.inner.data())?);
                 Ok((py.import("tamis._tamis")?.getattr("_unpickle")?, (PICKLE, $form, bytes, self.text)))
             }

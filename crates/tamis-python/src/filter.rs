@@ -59,6 +59,9 @@ file_class! {
         #[pyo3(signature = (keys, *, partition=None))]
         fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, partition: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
             if let Ok(digests) = keys.cast::<Digests>() {
+                if partition.is_some() {
+                    return Err(Failure::Input("partition: given with digests; expected a column of keys".into()).into());
+                }
                 let answers = digests.get().in_filter(keys.py(), &self.inner)?;
                 return Ok(answers.into_python(keys, crate::column::Form::NumPy)?);
             }
@@ -254,33 +257,49 @@ impl Request {
         workload: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
         given: Given<'_>,
     ) -> Result<Request, Failure> {
+        let hashed = keys.cast::<Digests>().ok().map(|digests| digests.get());
+        if hashed.is_some() {
+            for name in ["seed", "secret"] {
+                if given.has(name)? {
+                    let text = format!("{name}: given with digests, which have theirs; expected it for tamis.digests");
+                    return Err(Failure::Input(text));
+                }
+            }
+            if workload.is_some() {
+                return Err(Failure::Input("workload: given with digests; expected a column of keys".into()));
+            }
+        }
         let (mut options, watch) = options::filter(&given)?;
         given.end()?;
-        let mut request_excluded = None;
-        let keys = match keys.cast::<Digests>() {
-            Ok(digests) => {
-                let digests = digests.get();
-                options = options.hasher(digests.hasher.clone());
-                Keys::Digests(digests.digests.clone(), digests.key_type)
+        let excluded = exclude.and_then(|exclude| exclude.cast::<Digests>().ok()).map(|digests| digests.get());
+        let (mut columns, mut excluded_digests) = (vec![], None);
+        let keys = match (hashed, exclude, excluded) {
+            (None, _, Some(_)) => {
+                return Err(Failure::Input("exclude: digests, and members are keys; expected keys".into()));
             }
-            Err(_) => Keys::Column(Box::new(Column::new(keys)?)),
+            (Some(_), Some(_), None) => {
+                return Err(Failure::Input("exclude: keys, and members are digests; expected digests".into()));
+            }
+            (None, ..) => {
+                columns.extend(exclude.map(|exclude| Column::of(exclude, "exclude")).transpose()?);
+                Keys::Column(Box::new(Column::new(keys)?))
+            }
+            (Some(hashed), _, excluded) => {
+                if let Some(excluded) = excluded {
+                    excluded.check("exclude", &hashed.hasher, hashed.key_type)?;
+                    excluded_digests = Some(excluded.digests.clone());
+                }
+                options = options.hasher(hashed.hasher.clone());
+                Keys::Digests(hashed.digests.clone(), hashed.key_type)
+            }
         };
-        let mut columns = vec![];
-        match (exclude, &keys) {
-            (Some(exclude), Keys::Digests(..)) => {
-                let digests = exclude.cast::<Digests>().map_err(|_| {
-                    Failure::Input("exclude: keys, and members are digests; expected digests of the same hasher".into())
-                })?;
-                request_excluded = Some(digests.get().digests.clone());
-            }
-            (Some(exclude), Keys::Column(_)) => columns.push(Column::new(exclude)?),
-            (None, _) => {}
-        }
         let workload = match workload {
-            Some((keys, weights)) => Some(Workload { keys: Column::new(&keys)?, weights: Cursor::new(&weights)? }),
+            Some((keys, weights)) => {
+                Some(Workload { keys: Column::of(&keys, "workload")?, weights: Cursor::new(&weights, "weights")? })
+            }
             None => None,
         };
-        Ok(Request { keys, exclude: columns, excluded_digests: request_excluded, workload, options, watch })
+        Ok(Request { keys, exclude: columns, excluded_digests, workload, options, watch })
     }
 
     /// Reads all keys, and hands what they are to `finish`.
@@ -308,14 +327,14 @@ impl Request {
             }
             let mut collector = std::mem::take(&mut options).start();
             collector.announce(column.len.map(|len| len as u64));
-            column.each("keys", &mut Members(&mut collector))?;
+            column.each(&mut Members(&mut collector))?;
             let mut sealed = collector.seal()?;
             for column in &mut exclude {
-                column.each("exclude", &mut Excluded(&mut sealed))?;
+                column.each(&mut Excluded(&mut sealed))?;
             }
             if let Some(Workload { mut keys, mut weights }) = workload {
                 let len = weights.len();
-                keys.each("workload", &mut Weighed { sealed: &mut sealed, weights: &mut weights })?;
+                keys.each(&mut Weighed { sealed: &mut sealed, weights: &mut weights })?;
                 if keys.row != len {
                     let keys = keys.row;
                     return Err(Failure::Input(format!("workload: {len} weights for {keys} keys; expected as many")));

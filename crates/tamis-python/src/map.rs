@@ -13,34 +13,34 @@ use crate::column::{Column, Cursor};
 use crate::error::Failure;
 use crate::file::{How, Opened, PICKLE, file_class};
 use crate::filter::{Shown, not_a_key};
+use crate::memory::reserve;
 use crate::objects::{One, one};
 use crate::options::{self, Given};
 
 file_class! {
-    /// A value for every key: a number, text or bytes. The keys are not stored.
+    /// A value for every key: a number, text or bytes. The keys are not stored, so a map cannot be iterated.
     ///
     /// A key that the map was not built with gets an arbitrary value, or none. With `fingerprint` bits it is recognised.
     ///
     /// >>> import tamis
-    /// >>> teams = tamis.map(["ann", "bob", "eve"], ["red", "blue", "red"])
-    /// >>> teams["eve"], teams.get("bob")
-    /// ('red', 'blue')
+    /// >>> teams = tamis.map(["ann", "bob", "eve"], ["red", "blue", "red"], fingerprint=16)
+    /// >>> teams["eve"], teams.get("bob"), "tom" in teams
+    /// ('red', 'blue', False)
     /// >>> teams.get_many(["bob", "ann"]).to_pylist()
     /// ['blue', 'red']
-    Map of "map" {
+    Map of "map", mapping {
         /// Returns the value of a key, or `default` if the map does not recognise it.
         #[pyo3(signature = (key, default=None))]
         fn get<'py>(&self, key: &Bound<'py, PyAny>, default: Option<Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
-            let value = match one(key)? {
-                One::Bytes(key) => self.inner.get(key),
-                One::Integer(key) => self.inner.get(key),
-                One::Copied(ref key) => self.inner.get(&key[..]),
-                One::Null | One::Float(_) => return Err(not_a_key(key).into()),
-            };
-            match value.map_err(Failure::from)? {
+            match self.value(key)? {
                 Some(value) => Ok(Some(python(key.py(), value, self.text)?)),
                 None => Ok(default),
             }
+        }
+
+        /// Whether the map has a value for a key: every member, and the share `fpr` of other keys.
+        fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+            Ok(self.value(key)?.is_some())
         }
 
         fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -52,12 +52,12 @@ file_class! {
         fn get_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let mut column = Column::new(keys)?;
             let found = keys.py().detach(|| {
-                let mut found = Found::new(&self.inner, column.len.unwrap_or(0));
+                let mut found = Found::new(&self.inner, column.len)?;
                 loop {
                     let at = column.row;
                     let Some(chunk) = column.next()? else { return Ok(found) };
                     let mut missing = vec![];
-                    nulls(&chunk, at, &mut missing);
+                    nulls(&chunk, at, &mut missing)?;
                     if missing.is_empty() {
                         chunk.each(at, &mut found)?;
                     } else {
@@ -123,9 +123,9 @@ file_class! {
 
         /// Returns the symbols at a column of positions, as a column of Arrow, or a list where there is no pyarrow.
         fn get_many<'py>(&self, positions: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-            let mut column = Column::new(positions)?;
+            let mut column = Column::of(positions, "positions")?;
             let found = positions.py().detach(|| {
-                let mut found = Found::new(self.inner.as_map(), column.len.unwrap_or(0));
+                let mut found = Found::new(self.inner.as_map(), column.len)?;
                 while let Some(chunk) = column.next()? {
                     for row in 0..chunk.len {
                         match chunk.get(row)? {
@@ -150,6 +150,17 @@ file_class! {
             let map = self.inner.as_map();
             format!("Sequence(symbols={}, value_type='{}', nbytes={})", map.len(), map.value_type(), self.inner.as_bytes().len())
         }
+    }
+}
+
+impl Map {
+    fn value(&self, key: &Bound<'_, PyAny>) -> Result<Option<Value<'_>>, Failure> {
+        Ok(match one(key)? {
+            One::Bytes(key) => self.inner.get(key)?,
+            One::Integer(key) => self.inner.get(key)?,
+            One::Copied(ref key) => self.inner.get(&key[..])?,
+            One::Null | One::Float(_) => return Err(not_a_key(key)),
+        })
     }
 }
 
@@ -179,10 +190,11 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(map: &'a tamis::Map, len: usize) -> Found<'a> {
+    fn new(map: &'a tamis::Map, len: Option<usize>) -> Result<Found<'a>, Failure> {
         let numeric = map.value_type() == KeyType::Integer;
-        let numbers = Vec::with_capacity(if numeric { len.min(1 << 32) } else { 0 });
-        Found { map, numeric, numbers, bytes: vec![], offsets: vec![0], missing: vec![], len: 0 }
+        let mut numbers = vec![];
+        reserve(&mut numbers, if numeric { len.unwrap_or(0) } else { 0 })?;
+        Ok(Found { map, numeric, numbers, bytes: vec![], offsets: vec![0], missing: vec![], len: 0 })
     }
 
     fn push(&mut self, value: Option<Value<'_>>) {
@@ -313,7 +325,7 @@ impl Settings {
             layout: given.named("layout")?,
             fingerprint: given.take("fingerprint")?,
             width: given.take("width")?,
-            alphabet: alphabet.map(|alphabet| Cursor::new(&alphabet)).transpose()?,
+            alphabet: alphabet.map(|alphabet| Cursor::new(&alphabet, "alphabet")).transpose()?,
         })
     }
 
@@ -373,7 +385,7 @@ pub(crate) fn _map(
     let (common, watch) = options::common(&given)?;
     let settings = Settings::new(&given)?;
     given.end()?;
-    let (mut keys, mut values) = (Column::new(keys)?, Cursor::new(values)?);
+    let (mut keys, mut values) = (Column::new(keys)?, Cursor::new(values, "values")?);
     let written = py.detach(|| {
         let run = || -> Result<Option<tamis::Map>, Failure> {
             if keys.key_type()? == Some(KeyType::Integer) && keys.len == Some(0) && values.len() == 0 {
@@ -385,7 +397,7 @@ pub(crate) fn _map(
                 };
             }
             let mut collector = settings.apply(tamis::maps::stream().options(common))?.start();
-            keys.each("keys", &mut Pairs { collector: &mut collector, values: &mut values })?;
+            keys.each(&mut Pairs { collector: &mut collector, values: &mut values })?;
             if let (rows, true) = (keys.row, keys.row != values.len()) {
                 return Err(Failure::Input(format!("values: {} for {rows} keys; expected as many", values.len())));
             }
@@ -416,7 +428,7 @@ pub(crate) fn _sequence(
     let (common, watch) = options::common(&given)?;
     let (kind, width) = (given.named("kind")?.unwrap_or_default(), given.take::<u32>("width")?);
     given.end()?;
-    let mut symbols = Cursor::new(symbols)?;
+    let mut symbols = Cursor::new(symbols, "symbols")?;
     let inner = py.detach(|| {
         let run = || -> Result<tamis::Sequence, Failure> {
             let mut values: Vec<Owned> = Vec::with_capacity(symbols.len());

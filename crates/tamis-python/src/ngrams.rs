@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyInt};
 use tamis::Hasher;
 
 use crate::chunk::Item;
@@ -71,15 +71,15 @@ fn words_of<'py>(py: Python<'py>, words: &[u64]) -> PyResult<Bound<'py, PyByteAr
 pub(crate) fn _ngrams<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
-    words: usize,
+    words: &Bound<'py, PyInt>,
     lower: bool,
 ) -> PyResult<(Bound<'py, PyByteArray>, Bound<'py, PyByteArray>)> {
-    if words == 0 {
-        return Err(Failure::Input("words: 0; expected at least 1".into()).into());
-    }
-    let mut column = Column::new(texts)?;
+    let Some(words) = words.extract::<u32>().ok().filter(|&words| words > 0) else {
+        return Err(Failure::Input(format!("words: {words}; expected 1 to 2^32 - 1")).into());
+    };
+    let mut column = Column::of(texts, "texts")?;
     let runs = py.detach(|| {
-        let last = (0..words).fold(1u64, |power, _| power.wrapping_mul(STEP));
+        let (last, words) = (STEP.wrapping_pow(words), words as usize);
         let mut runs = Runs { hasher: Hasher::seeded(0), words, last, hashes: vec![], keys: vec![], offsets: vec![0] };
         loop {
             let first = column.row;

@@ -77,23 +77,24 @@ pub(crate) fn rows<'py>(array: &Bound<'py, PyAny>) -> Result<Rows, Failure> {
     let data = field("data")?.cast_into::<PyTuple>().map_err(PyErr::from)?;
     let start = data.get_item(0)?.extract::<usize>()? as *const u8;
     let owner: Owner = Arc::new(array.clone().unbind());
+    let size = |width| len.checked_mul(width).ok_or_else(|| no_key(&format!("{len} rows of {width} characters")));
     // SAFETY: the array has `len` rows of this width and type side by side from there on, and lives as long as its reference. A
     // program that changes it meanwhile gets other keys, as with every library that reads arrays while others run.
     let data = unsafe {
         match (kind.unwrap_or(""), width) {
-            ("i", 1) => Data::I8(Lent::new(start.cast(), len, &owner)),
-            ("u", 1) => Data::U8(Lent::new(start.cast(), len, &owner)),
-            ("i", 2) => Data::I16(Lent::new(start.cast(), len, &owner)),
-            ("u", 2) => Data::U16(Lent::new(start.cast(), len, &owner)),
-            ("i", 4) => Data::I32(Lent::new(start.cast(), len, &owner)),
-            ("u", 4) => Data::U32(Lent::new(start.cast(), len, &owner)),
-            ("i", 8) => Data::I64(Lent::new(start.cast(), len, &owner)),
-            ("u", 8) => Data::U64(Lent::new(start.cast(), len, &owner)),
-            ("f", 4) => Data::F32(Lent::new(start.cast(), len, &owner)),
-            ("f", 8) => Data::F64(Lent::new(start.cast(), len, &owner)),
-            ("S", width) => Data::Fixed { bytes: Lent::new(start, len * width, &owner), width, padded: true },
+            ("i", 1) => Data::I8(Lent::new(start.cast(), 0, len, &owner)?),
+            ("u", 1) => Data::U8(Lent::new(start.cast(), 0, len, &owner)?),
+            ("i", 2) => Data::I16(Lent::new(start.cast(), 0, len, &owner)?),
+            ("u", 2) => Data::U16(Lent::new(start.cast(), 0, len, &owner)?),
+            ("i", 4) => Data::I32(Lent::new(start.cast(), 0, len, &owner)?),
+            ("u", 4) => Data::U32(Lent::new(start.cast(), 0, len, &owner)?),
+            ("i", 8) => Data::I64(Lent::new(start.cast(), 0, len, &owner)?),
+            ("u", 8) => Data::U64(Lent::new(start.cast(), 0, len, &owner)?),
+            ("f", 4) => Data::F32(Lent::new(start.cast(), 0, len, &owner)?),
+            ("f", 8) => Data::F64(Lent::new(start.cast(), 0, len, &owner)?),
+            ("S", width) => Data::Fixed { bytes: Lent::new(start, 0, size(width)?, &owner)?, width, padded: true },
             ("U", width) => {
-                let chars = Lent::new(start.cast(), len * width, &owner);
+                let chars = Lent::new(start.cast(), 0, size(width)?, &owner)?;
                 return Ok(Rows::Text(Text { chars, width, row: 0, rows: len, swapped }));
             }
             _ => return Err(no_key(&format!("an array of type {type_name}"))),

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyIterator, PyMemoryView, PyString};
 use tamis::KeyType;
 
-use crate::chunk::{Chunk, Data, Int};
+use crate::chunk::{Chunk, Data, Int, Valid};
 use crate::error::Failure;
 use crate::memory::Lent;
 
@@ -89,9 +89,16 @@ struct Gathered {
     valid: Vec<u8>,
     nulls: bool,
     len: usize,
+    /// What the column has, for errors.
+    what: &'static str,
 }
 
 impl Gathered {
+    /// `key_type` is that of the rows before.
+    fn new(what: &'static str, key_type: Option<KeyType>) -> Gathered {
+        Gathered { what, key_type, offsets: vec![0], ..Gathered::default() }
+    }
+
     fn push(&mut self, key: One<'_>, row: usize) -> Result<(), Failure> {
         // Weights may be whole and broken numbers in turn.
         let key = match (self.key_type, key) {
@@ -114,7 +121,8 @@ impl Gathered {
         if let Some(found) = found {
             let first = *self.key_type.get_or_insert(found);
             if first != found {
-                return Err(Failure::KeyType(format!("keys row {row}: of another key type; expected one key type")));
+                let text = format!("{} row {row}: of another key type; expected {first}, as before", self.what);
+                return Err(Failure::KeyType(text));
             }
         }
         if there {
@@ -161,7 +169,7 @@ impl Gathered {
             Some(KeyType::Bytes) => Data::Bytes64(Lent::Own(self.offsets), Lent::Own(self.bytes)),
             Some(_) => Data::F64(Lent::Own(self.floats)),
         };
-        let valid = self.nulls.then_some((Lent::Own(self.valid), 0));
+        let valid = self.nulls.then_some(Valid { bits: Lent::Own(self.valid), from: 0 });
         Chunk { len, valid, data }
     }
 }
@@ -175,18 +183,24 @@ fn numbers(integers: Vec<Int>) -> Data {
     }
 }
 
-/// The next objects of an iterator; none at the end. `row` is the number of the first.
-pub(crate) fn next(objects: &Bound<'_, PyIterator>, row: usize) -> Result<Option<Chunk>, Failure> {
-    let mut gathered = Gathered { offsets: vec![0], ..Gathered::default() };
+/// The next objects of an iterator; none at the end. `row` is the number of the first; those before it had the key type.
+pub(crate) fn next(
+    objects: &Bound<'_, PyIterator>,
+    row: usize,
+    what: &'static str,
+    key_type: &mut Option<KeyType>,
+) -> Result<Option<Chunk>, Failure> {
+    let mut gathered = Gathered::new(what, *key_type);
     for (object, row) in objects.into_iter().take(OBJECTS).zip(row..) {
         gathered.push(one(&object?)?, row)?;
     }
+    *key_type = gathered.key_type;
     Ok((gathered.len > 0).then(|| gathered.chunk()))
 }
 
 /// All objects of an iterator as one chunk.
-pub(crate) fn all(objects: &Bound<'_, PyIterator>) -> Result<Chunk, Failure> {
-    let mut gathered = Gathered { offsets: vec![0], ..Gathered::default() };
+pub(crate) fn all(objects: &Bound<'_, PyIterator>, what: &'static str) -> Result<Chunk, Failure> {
+    let mut gathered = Gathered::new(what, None);
     for (object, row) in objects.into_iter().zip(0..) {
         gathered.push(one(&object?)?, row)?;
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use tamis::{BuildError, Error, Hasher, Limits, NameError, Options, Progress};
@@ -24,7 +25,22 @@ impl<'py> Given<'py> {
     pub(crate) fn take<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<Option<T>> {
         let Some(value) = self.0.get_item(name)? else { return Ok(None) };
         self.0.del_item(name)?;
-        if value.is_none() { Ok(None) } else { value.extract().map(Some).map_err(Into::into) }
+        if value.is_none() {
+            return Ok(None);
+        }
+        value.extract::<T>().map(Some).map_err(|error| {
+            let error = Into::<PyErr>::into(error);
+            // Python's own error does not say which number.
+            match error.is_instance_of::<PyOverflowError>(value.py()) {
+                true => Failure::Input(format!("{name} {value}: out of range; expected a number that fits")).into(),
+                false => error,
+            }
+        })
+    }
+
+    /// Whether an option is set.
+    pub(crate) fn has(&self, name: &str) -> PyResult<bool> {
+        Ok(self.0.get_item(name)?.is_some_and(|value| !value.is_none()))
     }
 
     /// An option whose value is a name.
@@ -50,7 +66,7 @@ impl<'py> Given<'py> {
 
 /// A secret: 16 bytes, 32 hexadecimal digits, or true for one that is drawn.
 pub(crate) fn secret(given: &Bound<'_, PyAny>) -> Result<[u64; 2], Failure> {
-    if let Ok(true) = given.extract::<bool>() {
+    if is_drawn(given) {
         return Ok(Hasher::random_secret()?.words());
     }
     let digits = match (given.cast::<PyBytes>(), given.cast::<PyString>()) {
@@ -63,6 +79,10 @@ pub(crate) fn secret(given: &Bound<'_, PyAny>) -> Result<[u64; 2], Failure> {
         (32, Some(high), Some(low)) => Ok([high, low]),
         _ => Err(Failure::Input("secret: not a secret; expected 16 bytes or 32 hexadecimal digits".into())),
     }
+}
+
+fn is_drawn(secret: &Bound<'_, PyAny>) -> bool {
+    secret.extract::<bool>().is_ok_and(|drawn| drawn)
 }
 
 /// How often a running build looks at Python: for interrupts, and to show how far it is.
@@ -121,6 +141,7 @@ pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>)
         options = options.effort(effort);
     }
     let (seed, secret_given) = (given.take::<u64>("seed")?, given.take::<Bound<'_, PyAny>>("secret")?);
+    let drawn = secret_given.as_ref().is_some_and(is_drawn);
     match (seed, secret_given) {
         (Some(_), Some(_)) => return Err(Failure::Input("seed: given with secret; expected one of them".into())),
         (Some(seed), None) => options = options.seed(seed),
@@ -128,6 +149,11 @@ pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>)
         (None, None) => {}
     }
     if given.is("secret_beside")? {
+        if drawn {
+            // Nothing would have the secret once the filter is gone.
+            let text = "secret_beside: given with a new secret; expected 16 bytes or 32 hexadecimal digits as secret";
+            return Err(Failure::Input(text.into()));
+        }
         options = options.secret_beside();
     }
     if let Some(note) = given.take::<Bound<'_, PyAny>>("metadata")? {

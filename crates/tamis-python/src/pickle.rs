@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use tamis::{Error, FileInfo, FormatError};
 
 use crate::changing::{Bloom, Cuckoo, Quotient};
+use crate::digests::Digests;
 use crate::error::Failure;
 use crate::file::PICKLE;
 use crate::filter::Filter;
@@ -35,6 +36,7 @@ pub(crate) fn _unpickle<'py>(
         "bloom" => Ok(Bound::new(py, Bloom::from_bytes(data)?)?.into_any()),
         "cuckoo" => Ok(Bound::new(py, Cuckoo::from_bytes(data)?)?.into_any()),
         "quotient" => Ok(Bound::new(py, Quotient::from_bytes(data)?)?.into_any()),
+        "digests" => Ok(Bound::new(py, Digests::unpickled(bytes.as_bytes())?)?.into_any()),
         _ => Err(Failure::Input(format!("pickle {form:?}: unknown; expected a class of tamis")).into()),
     }
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
 use tamis::Key;
 use tamis::sets::Collector;
 
-use crate::answers::nulls;
+use crate::answers::{nulls, validity};
 use crate::chunk::{Item, Take};
 use crate::column::{Column, Cursor};
 use crate::error::Failure;
@@ -39,16 +39,16 @@ file_class! {
         }
 
         /// Returns the names of the sets that hold each key of a column: an array of lists of Arrow, or a list of lists where there
-        /// is no pyarrow.
+        /// is no pyarrow. A missing key has no list.
         fn find_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let mut column = Column::new(keys)?;
             let py = keys.py();
-            let found = py.detach(|| {
+            let mut found = py.detach(|| {
                 let mut found = Lists { sets: &self.inner, ids: vec![], ends: vec![0], missing: vec![] };
                 loop {
                     let at = column.row;
                     let Some(chunk) = column.next()? else { return Ok(found) };
-                    nulls(&chunk, at, &mut found.missing);
+                    nulls(&chunk, at, &mut found.missing)?;
                     if chunk.key_type().is_some() || !chunk.may_have_nulls() {
                         chunk.each(at, &mut found)?;
                     } else {
@@ -56,12 +56,14 @@ file_class! {
                     }
                 }
             }).map_err(|failure: Failure| PyErr::from(failure))?;
-            let (ids, ends) = found.lists();
+            let missing = std::mem::take(&mut found.missing);
+            let (ids, ends) = found.lists(&missing);
+            let valid = (!missing.is_empty()).then(|| PyByteArray::new(py, &validity(ends.len() - 1, &missing)));
             let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_ne_bytes()).collect();
             let ends: Vec<u8> = ends.iter().flat_map(|end| end.to_ne_bytes()).collect();
             let names = self.names(py)?;
             let columns = py.import("tamis._columns")?;
-            columns.call_method1("lists", (keys, PyByteArray::new(py, &ends), PyByteArray::new(py, &ids), names))
+            columns.call_method1("lists", (keys, PyByteArray::new(py, &ends), PyByteArray::new(py, &ids), valid, names))
         }
 
         /// Returns for each set how many keys of a column it holds: a dict from names to numbers.
@@ -69,7 +71,7 @@ file_class! {
             let mut column = Column::new(keys)?;
             let counts = keys.py().detach(|| {
                 let mut tally = Counts { sets: &self.inner, counts: vec![] };
-                column.each("keys", &mut tally)?;
+                column.each(&mut tally)?;
                 Ok(tally.counts)
             }).map_err(|failure: Failure| PyErr::from(failure))?;
             let tally = PyDict::new(keys.py());
@@ -129,11 +131,11 @@ struct Lists<'a> {
 
 impl Lists<'_> {
     /// The lists; those of rows without a key are empty.
-    fn lists(self) -> (Vec<u32>, Vec<i64>) {
-        if self.missing.is_empty() {
+    fn lists(self, missing: &[usize]) -> (Vec<u32>, Vec<i64>) {
+        if missing.is_empty() {
             return (self.ids, self.ends);
         }
-        let (mut ids, mut ends, mut missing) = (vec![], vec![0], self.missing.iter().peekable());
+        let (mut ids, mut ends, mut missing) = (vec![], vec![0], missing.iter().peekable());
         for (row, pair) in self.ends.windows(2).enumerate() {
             if missing.next_if_eq(&&row).is_none() {
                 ids.extend_from_slice(&self.ids[pair[0] as usize..pair[1] as usize]);
@@ -221,11 +223,11 @@ pub(crate) fn _sets(
     }
     set!(false_sets, member_false_sets, bits_per_pair, counts, capacity);
     given.end()?;
-    let (mut keys, mut names) = (Column::new(keys)?, Cursor::new(names)?);
+    let (mut keys, mut names) = (Column::new(keys)?, Cursor::new(names, "names")?);
     let written = py.detach(|| {
         let run = || -> Result<Option<tamis::Sets>, Failure> {
             let mut collector = builder.options(common).start();
-            keys.each("keys", &mut Pairs { collector: &mut collector, names: &mut names, last: (vec![], 0) })?;
+            keys.each(&mut Pairs { collector: &mut collector, names: &mut names, last: (vec![], 0) })?;
             if let (rows, true) = (keys.row, keys.row != names.len()) {
                 return Err(Failure::Input(format!("names: {} for {rows} keys; expected as many", names.len())));
             }

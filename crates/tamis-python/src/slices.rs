@@ -48,7 +48,7 @@ pub(crate) fn _split<'py>(
     let (split, key_type) = py.detach(|| {
         let key_type = column.key_type()?;
         let mut split = Split { hasher: &hasher, bits, parts: vec![vec![]; parts as usize] };
-        column.each("keys", &mut split)?;
+        column.each(&mut split)?;
         let key_type = key_type.filter(|_| column.row > 0).map_or(String::new(), |key_type| key_type.to_string());
         Ok::<_, Failure>((split.parts, key_type))
     })?;

@@ -3,6 +3,8 @@
 import array
 import subprocess
 import sys
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -157,6 +159,31 @@ def test_missing_keys():
             tamis.build(["bob"], exclude=column)
 
 
+def test_categories_of_pandas():
+    words = pd.Series(["b", None, "a", "b"], dtype="category")
+    filter = tamis.build(["a"], fpr=1e-9)
+    assert filter.contains_many(words).tolist() == [False, False, True, False]
+    assert filter.contains_many(words[1:]).tolist() == [False, True, False]
+    assert tamis.build(words.dropna()) == tamis.build(words.cat.add_categories(["unused"]).dropna())
+    assert tamis.build(words.dropna()) == tamis.build(["a", "b"])
+    with pytest.raises(tamis.InputError, match="keys row 1: missing"):
+        tamis.build(words)
+    numbers = pd.Series(pd.Categorical.from_codes([1, 0, 1], [2**63 - 1, -7]))
+    assert tamis.build(numbers) == tamis.build([-7, 2**63 - 1])
+    assert tamis.build(pd.CategoricalIndex(["a", "b"])) == tamis.build(["a", "b"])
+    assert tamis.map(["x", "y", "z"], words.dropna()).get_many(["x", "y", "z"]).to_pylist() == ["b", "a", "b"]
+    for wrong in (pd.Series([1.5, 2.5], dtype="category"), pd.Series(["a", 1], dtype="category")):
+        with pytest.raises(tamis.KeyTypeError):
+            tamis.build(wrong)
+    # No object for each row.
+    many = pd.Series(pd.Categorical.from_codes(np.zeros(3_000_000, np.int8), ["a"]))
+    tracemalloc.start()
+    assert filter.contains_many(many).all()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(many)
+
+
 def test_one_and_its_text_are_different():
     assert tamis.build([1]) != tamis.build(["1"])
     filter = tamis.build(["1"])
@@ -188,8 +215,29 @@ def test_what_is_no_key():
             tamis.build(column)
     with pytest.raises(tamis.KeyTypeError):
         tamis.build(["a"], exclude=[1])
+    # However late: rows are read thousands at a time.
+    late = [
+        ([1] * 8192 + ["a"], 8192, 1),
+        (["a"] * 20_000 + [None, 7], 20_001, "a"),
+        ([None] * 9000 + ["a", 1], 9001, "a"),
+    ]
+    for column, row, key in late:
+        with pytest.raises(tamis.KeyTypeError, match=f"keys row {row}: of another key type"):
+            tamis.build([key]).contains_many(column)
+    with pytest.raises(tamis.KeyTypeError, match="keys row 8192: of another key type; expected integer"):
+        tamis.build([*range(8192), "a"])
+    with pytest.raises(tamis.KeyTypeError, match="exclude row 8192: of another key type; expected integer"):
+        tamis.build([-1], exclude=[*range(8192), "a"])
+    with pytest.raises(tamis.KeyTypeError, match="workload row 1: of another key type; expected integer"):
+        tamis.build([-1], workload={1: 1.0, "a": 2.0})
+    with pytest.raises(tamis.KeyTypeError, match="values row 1: of another key type; expected integer"):
+        tamis.map([1, 2], [1, "a"])
     with pytest.raises(tamis.InputError):
         tamis.build(np.ma.masked_array([1, 2], [True, False]))
+    for start, rows, kind in ((0, 3, "<i8"), (8, 2**62, "<i8"), (8, 2**62, "|S99"), (8, 3, "<U4611686018427387904")):
+        array = type("Array", (), {"__array_interface__": {"shape": (rows,), "typestr": kind, "data": (start, True)}})
+        with pytest.raises(tamis.InputError):
+            tamis.build(array())
     for number in (2**64, -(2**63) - 1, 10**30):
         with pytest.raises(tamis.InputError, match="out of range; expected -2\\^63 to 2\\^64 - 1"):
             tamis.build([number])
@@ -260,5 +308,11 @@ def test_the_command_line_builds_the_same(tmp_path):
         assert bytes(built) == (tmp_path / "x.tamis").read_bytes()
         assert tamis.open(tmp_path / "x.tamis") == built
     built.save(tmp_path / "y.tamis")
-    done = subprocess.run([*command, "query", "y.tamis", "keys", "-c"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "3000\n")
+    # The script that the wheel installs, too.
+    for command in (command, [str(Path(sys.executable).with_name("tamis"))]):
+        done = subprocess.run(
+            [*command, "query", "y.tamis", "keys", "-c"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (0, "3000\n")
+        done = subprocess.run([*command, "query", "none"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.startswith("tamis: none: ")

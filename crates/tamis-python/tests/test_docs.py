@@ -41,9 +41,7 @@ def test_pages(page):
         exec(block.split("```")[0], {})
 
 
-@pytest.mark.parametrize(
-    "name", ["tamis.slices", pytest.param("tamis.dask", marks=pytest.mark.engine("dask", "pandas"))]
-)
+@pytest.mark.parametrize("name", ["tamis.slices", pytest.param("tamis.dask", marks=pytest.mark.engine("dask"))])
 def test_modules(name):
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted > 2 and results.failed == 0

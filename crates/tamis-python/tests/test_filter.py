@@ -55,6 +55,8 @@ def test_wrong_options():
         ({"workload": (["x", "y"], [1.0])}, tamis.InputError, "workload"),
         ({"workload": {"x": -1.0}}, tamis.BuildError, "weight"),
         ({"threads": 0}, tamis.BuildError, "threads"),
+        ({"seed": -1}, tamis.InputError, "seed -1: out of range"),
+        ({"memory": 2**64}, tamis.InputError, "memory 18446744073709551616: out of range"),
     ]
     for options, error, text in wrong:
         with pytest.raises(error, match=text) as caught:
@@ -78,6 +80,51 @@ def test_secrets(tmp_path):
         with pytest.raises(tamis.InputError, match="the secret is not in the file"):
             pickle.dumps(filter)
     assert tamis.build(["ann"], secret=True) != tamis.build(["ann"], secret=True)
+    for call in (tamis.build, tamis.plan):
+        with pytest.raises(tamis.InputError, match="secret_beside: given with a new secret; expected 16 bytes or 32"):
+            call(["ann"], secret=True, secret_beside=True)
+        with pytest.raises(tamis.BuildError, match="secret"):
+            call(["ann"], secret_beside=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no permissions")
+def test_a_saved_secret_is_for_its_owner(tmp_path):
+    secret = b"0123456789abcdef"
+    private = [
+        tamis.build(["ann"], secret=secret),
+        tamis.map({"a": 1}, secret=secret),
+        tamis.sets({"s": ["a"]}, secret=secret),
+        *(make(10, secret=secret) for make in (tamis.Bloom, tamis.Cuckoo, tamis.Quotient)),
+    ]
+    public = [tamis.build(["ann"]), tamis.build(["ann"], secret=secret, secret_beside=True), tamis.Bloom(10)]
+    path, link = tmp_path / "real", tmp_path / "link"
+    link.symlink_to("real")
+    mask = os.umask(0o022)
+    try:
+        for made, expected in [*((made, 0o600) for made in private), *((made, 0o644) for made in public)]:
+            for target in (path, link):
+                path.unlink(missing_ok=True)
+                made.save(target)
+                assert path.stat().st_mode & 0o777 == expected and path.read_bytes() == bytes(made)
+            # What could read the file before can read it after, but a secret.
+            path.chmod(0o640)
+            made.save(link)
+            assert path.stat().st_mode & 0o777 == (0o600 if expected == 0o600 else 0o640)
+            assert link.is_symlink() and sorted(os.listdir(tmp_path)) == ["link", "real"]
+    finally:
+        os.umask(mask)
+    with pytest.raises(tamis.FileError):
+        private[0].save(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no /dev/fd")
+def test_saved_into_a_pipe():
+    filter = tamis.build(["ann"])
+    reading, writing = os.pipe()
+    filter.save(f"/dev/fd/{writing}")
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        assert pipe.read() == bytes(filter)
 
 
 def test_plan():
@@ -90,6 +137,8 @@ def test_plan():
 
 def test_digests():
     digests = tamis.digests(["ann", "bob"], seed=3)
+    assert digests == tamis.digests(pa.array(["ann", "bob"]), seed=3) != tamis.digests(["ann", "bob"])
+    assert digests != tamis.digests(["bob", "ann"], seed=3) and digests != "digests"
     filter = tamis.build(["ann", "bob"], seed=3)
     assert tamis.build(digests) == filter and filter.contains_many(digests).all()
     assert filter.digest("ann").to_bytes(16, "little") == digests.to_bytes()[:16]
@@ -97,8 +146,50 @@ def test_digests():
     assert tamis.build(digests, exclude=excluded) == tamis.build(["ann", "bob"], exclude=["eve"], seed=3)
     with pytest.raises(tamis.InputError, match="of another hasher"):
         tamis.build(["ann"]).contains_many(digests)
-    with pytest.raises(tamis.InputError, match="expected digests"):
-        tamis.build(digests, exclude=["eve"])
+    numbers = tamis.digests([7, 8], seed=3)
+    assert tamis.build(numbers, exclude=tamis.digests([9], seed=3)) == tamis.build([7, 8], exclude=[9], seed=3)
+    for make in (tamis.build, tamis.plan):
+        wrong = [
+            ({"exclude": ["eve"]}, tamis.InputError, "exclude: keys, and members are digests; expected digests"),
+            ({"exclude": tamis.digests(["eve"])}, tamis.InputError, "exclude: of another hasher"),
+            ({"exclude": tamis.digests(["eve"], secret=b"0" * 16)}, tamis.InputError, "exclude: of another hasher"),
+            ({"exclude": numbers}, tamis.KeyTypeError, "exclude: of key type integer; expected bytes"),
+            ({"workload": {"eve": 1.0}}, tamis.InputError, "workload: given with digests"),
+            ({"seed": 3}, tamis.InputError, "seed: given with digests"),
+            ({"seed": 0}, tamis.InputError, "seed: given with digests"),
+            ({"secret": b"0" * 16}, tamis.InputError, "secret: given with digests"),
+        ]
+        for options, error, text in wrong:
+            with pytest.raises(error, match=text):
+                make(digests, **options)
+        with pytest.raises(tamis.InputError, match="exclude: digests, and members are keys; expected keys"):
+            make(["ann"], exclude=excluded, seed=3)
+    with pytest.raises(tamis.KeyTypeError, match="digests: of key type bytes; expected integer"):
+        tamis.build([1], seed=3).contains_many(digests)
+    with pytest.raises(tamis.InputError, match="partition: given with digests"):
+        filter.contains_many(digests, partition="a")
+
+
+def test_digests_are_values():
+    secret = b"0123456789abcdef"
+    for digests in (
+        tamis.digests(["ann", "bob"], seed=2**64 - 1),
+        tamis.digests([1, -1], secret=secret),
+        tamis.digests([]),
+    ):
+        for version in range(pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(digests, version))
+            assert again == digests and hash(again) == hash(digests) and tamis.build(again) == tamis.build(digests)
+        assert copy.copy(digests) is digests and copy.deepcopy([digests])[0] is digests
+        assert len({digests, again}) == 1 and weakref.ref(digests)() is digests
+    # The secret comes along, as in the file of a filter.
+    assert secret[:8][::-1] in pickle.dumps(tamis.digests([1], secret=secret))
+    call, (version, form, data, text) = tamis.digests(["ann"]).__reduce__()
+    for wrong in (b"", data[:-1], data[:17], data + b"x", b"\x02" + data[1:], data[:1] + b"\x02" + data[2:]):
+        with pytest.raises(tamis.InputError, match="pickle of digests: damaged"):
+            call(version, form, wrong, text)
+    with pytest.raises(tamis.FormatError, match="pickle 2 is not supported"):
+        call(2, form, data, text)
 
 
 def test_copies_and_pickles():
@@ -190,8 +281,8 @@ def test_progress():
         tamis.build(range(300_000), progress=fails)
 
 
+@pytest.mark.engine("tqdm")
 def test_progress_with_tqdm(capsys):
-    pytest.importorskip("tqdm")
     tamis.build(range(300_000), progress=True)
     assert "shards" in capsys.readouterr().err
     tamis.build(range(300_000))

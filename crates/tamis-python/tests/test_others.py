@@ -1,7 +1,10 @@
 """maps, sequences, indexes of sets and filters that change."""
 
+import collections.abc
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -27,12 +30,24 @@ def test_maps_of_text():
     assert map.get_many(keys).to_pylist() == values
     assert isinstance(map.get_many(pl.Series(keys)), pl.Series)
     assert pickle.loads(pickle.dumps(map)) == map and copy.deepcopy(map) is map
+    assert "key 3" in map and "none" not in map and b"key 3" in map
+    with pytest.raises(tamis.KeyTypeError):
+        3 in map
+    # Keys are not stored: a map has positions no more than a dict has.
+    for all_of in (iter, list, reversed, dict, lambda map: [*map]):
+        with pytest.raises(TypeError):
+            all_of(map)
+    with pytest.raises(TypeError):
+        iter(tamis.map([0, 1, 2], [5, 6, 7]))
+    assert not isinstance(map, collections.abc.Iterable)
     assert repr(map).startswith("Map(keys=5000, values=7, fpr=9.54e-7, ")
 
 
 def test_maps_of_bytes_and_numbers(tmp_path):
     raw = tamis.map(["a", "b"], [b"\xff", b"x"])
     assert raw["a"] == b"\xff" and raw.get_many(["b", "a"]).to_pylist() == [b"x", b"\xff"]
+    assert tamis.map(["a", "b"], pd.Series([b"\xff", b"x"], dtype=object)) == raw
+    assert tamis.map(["a"], pd.Series([b"x"], dtype=object))["a"] == b"x"
     raw.save(tmp_path / "m")
     with pytest.raises(tamis.InputError, match="not UTF-8"):
         tamis.open(tmp_path / "m")["a"]
@@ -47,6 +62,11 @@ def test_maps_of_bytes_and_numbers(tmp_path):
     assert squares.get_many([]).to_pylist() == []
     recognised = tamis.map(numbers, numbers, fingerprint=24)
     assert recognised.get_many(pa.array([5, None, 10**9])).to_pylist() == [5, None, None]
+    readers = [
+        pa.RecordBatchReader.from_batches(pa.schema({"a": kind}), [pa.record_batch({"a": pa.array(column, kind)})])
+        for kind, column in ((pa.string(), ["x", "y"]), (pa.uint64(), [7, 8]))
+    ]
+    assert tamis.map(*readers)["y"] == 8
     assert len(tamis.map([], [])) == 0 and tamis.map(np.array([], int), []).key_type == "integer"
 
 
@@ -95,7 +115,13 @@ def test_sets():
     assert tamis.sets(pa.array(keys), pd.Series(names), false_sets=1e-4) == index
     assert index.find("ann") == ["red", "blue"] and index.names == ["red", "blue", "green"] and len(index) == 3
     found = index.find_many(pa.array(["eve", None, "ann", "nobody?"]))
-    assert found.to_pylist() == [["blue"], [], ["red", "blue"], []]
+    assert found.to_pylist() == [["blue"], None, ["red", "blue"], []] and found.null_count == 1
+    found.validate(full=True)
+    assert index.find_many([None, "ann", None]).to_pylist() == [None, ["red", "blue"], None]
+    assert index.find_many(pa.nulls(9)).to_pylist() == [None] * 9
+    chunks = pa.chunked_array([["ann", None], [None, "bob"]])
+    assert index.find_many(chunks).to_pylist() == [["red", "blue"], None, None, ["red"]]
+    assert index.find_many(pl.Series(["bob", None])).to_list() == [["red"], None]
     assert index.find_many(["x7"]).to_pylist() == [["green"]] and index.find_many([]).to_pylist() == []
     assert index.find_many(pl.Series(["bob"])).to_list() == [["red"]]
     assert index.tally(keys) == {"red": 3, "blue": 3, "green": 1000}
@@ -150,6 +176,28 @@ def test_full_and_merged():
     assert two.capacity >= 5001
 
 
+def test_a_query_of_many_keys_lets_others_change_the_filter():
+    """A thread that inserts one key waits for some keys of a long query, not for all, and Python runs on."""
+    filter = tamis.Quotient(100_000, key_type="integer")
+    filter.insert_many(range(60_000))
+    keys = np.arange(10_000_000)
+    done, steps = threading.Event(), 0
+
+    def query():
+        filter.contains_many(keys)
+        done.set()
+
+    thread = threading.Thread(target=query)
+    thread.start()
+    while not done.is_set():
+        filter.insert(7)
+        filter.remove(7)
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    assert steps > 30
+
+
 def test_ngrams():
     texts = ["to be or not to be", None, "", "a", " Or  not\tto\nBE ", "ü to be or", "to be ü or"]
     for words in range(1, 5):
@@ -166,6 +214,7 @@ def test_ngrams():
             for column in (pa.array(texts), pl.Series(texts), pd.Series(texts)):
                 assert (tamis.ngrams(column, words, lower=lower)[0] == keys).all()
     assert len(tamis.ngrams([], 3)[0]) == 0 and tamis.ngrams([], 3)[1].tolist() == [0]
-    for texts, words in ((["a"], 0), ([1], 1), ([b"\xff\xfe"], 1)):
+    assert len(tamis.ngrams(["to be or not to be"], 2**32 - 1)[0]) == 0
+    for texts, words in ((["a"], 0), ([1], 1), ([b"\xff\xfe"], 1), (["a"], 10**15), (["a"], 10**30), (["a"], -1)):
         with pytest.raises(tamis.InputError):
             tamis.ngrams(texts, words)

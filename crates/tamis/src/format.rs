@@ -66,6 +66,8 @@ mod section {
     pub(super) const KEPT: u64 = 10;
 }
 
+/// The number of the hash whose secret is in the file.
+const SECRET_INSIDE: u8 = 1;
 /// The number of the hash whose secret is not in the file.
 const SECRET_BESIDE: u8 = 4;
 /// The hash of a patch: that of its base.
@@ -202,7 +204,7 @@ impl Header {
             HashKind::Seeded | HashKind::Mixed if self.form == Form::Patch => BASE_HASH,
             HashKind::Seeded => 0,
             HashKind::Secret if self.hasher.is_beside() => SECRET_BESIDE,
-            HashKind::Secret => 1,
+            HashKind::Secret => SECRET_INSIDE,
             HashKind::Mixed => 2,
             HashKind::Foreign => 3,
         };
@@ -262,7 +264,7 @@ impl Header {
         let word = |from: &mut Reader<'_>| Ok::<_, FormatError>(u64::from_le_bytes(from.array()?));
         let hasher = match hash {
             0 => Hasher::seeded(from.varint()?),
-            1 => Hasher::secret([word(&mut from)?, word(&mut from)?]),
+            SECRET_INSIDE => Hasher::secret([word(&mut from)?, word(&mut from)?]),
             2 => Hasher::seeded(from.varint()?).mixed(word(&mut from)?),
             3 => match (from.varint()?, from.varint()?) {
                 (number, 0) => Hasher::foreign(number),
@@ -649,6 +651,7 @@ fn info(bytes: &[u8]) -> Result<FileInfo, FormatError> {
         metadata: metadata.to_vec(),
         may_change: flags & MAY_CHANGE != 0,
         secret_beside: hash == SECRET_BESIDE,
+        secret_inside: hash == SECRET_INSIDE,
     })
 }
 

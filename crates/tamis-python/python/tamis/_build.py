@@ -72,8 +72,8 @@ def build(
 
     The bytes are those that the Rust library and ``tamis build`` make of the same keys and options.
 
-    keys: the members, or their ``digests``.
-    exclude: keys that never match.
+    keys: the members, or their ``digests``, which have a seed or secret already.
+    exclude: keys that never match; digests if the members are.
     fpr: the largest share of other keys that match; 0.01 unless another goal is set.
     exact: right for members and excluded keys only, and smaller.
     bits_per_key: the size as the goal.
@@ -84,7 +84,8 @@ def build(
     kind, layout, effort: the structure, its layout ("auto", "compact", "local"), "fast", "balanced" or "smallest".
     on_conflict: for members that are excluded: "error", "keep" (they stay members) or "drop".
     capacity, extra_capacity: room for keys that are inserted later, by kinds that change.
-    seed, secret, secret_beside: of the hash. A secret is 16 bytes, 32 hexadecimal digits or ``True`` for a new one.
+    seed, secret: of the hash. A secret is 16 bytes, 32 hexadecimal digits or ``True`` for a new one, which is in the file.
+    secret_beside: the secret, which must be given, is not in the file.
     metadata: a note in the file.
     shard_bytes: the size of shards, for files that are read in parts.
     threads, memory, disk, tmp: limits of the build, in bytes, and the folder of temporary files.
@@ -128,11 +129,22 @@ def _pairs(keys: Any, values: Any, what: str) -> tuple[Any, Any]:
     raise InputError(f"{what}: missing; expected two columns, or a mapping")
 
 
+def _is_arrow(values: Any) -> bool:
+    return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+
+
+def _held(values: Any) -> Any:
+    """A column that can be read twice, or one of Arrow, which is read once."""
+    return values if hasattr(values, "__len__") or _is_arrow(values) else list(values)
+
+
 def _is_text(values: Any) -> bool:
     """Whether values are text: only bytes are not, and numbers do not matter."""
     kind = str(getattr(values, "dtype", getattr(values, "type", "")))
     if kind and kind != "object":
         return not ("binary" in kind or kind.lower().startswith(("|s", "binary", "bytes")))
+    if not kind and _is_arrow(values):
+        return True
     return not any(isinstance(value, (bytes, bytearray, memoryview)) for value in values)
 
 
@@ -172,8 +184,7 @@ def map(
     (41, None)
     """
     keys, values = _pairs(keys, values, "values")
-    if not hasattr(values, "__len__"):
-        values = list(values)
+    values = _held(values)
     text = _is_text(values) if text is None else text
     options = _given(
         fingerprint=fingerprint, kind=kind, layout=layout, width=width, alphabet=alphabet, effort=effort, seed=seed,
@@ -200,8 +211,7 @@ def sequence(
     >>> days[1], days.get_many([0, 2]).to_pylist()
     ('tue', ['mon', 'mon'])
     """
-    if not hasattr(symbols, "__len__"):
-        symbols = list(symbols)
+    symbols = _held(symbols)
     text = _is_text(symbols) if text is None else text
     options = _given(kind=kind, width=width, effort=effort, seed=seed, metadata=metadata, threads=threads)
     return _tamis._sequence(symbols, text, options)
@@ -254,7 +264,8 @@ def sets(
 
 
 def digests(keys: Any, *, seed: int | None = None, secret: bytes | str | None = None) -> _tamis.Digests:
-    """Hashes a column of keys once, for several filters of this seed or secret.
+    """Hashes a column of keys once, for several filters of this seed or secret. A filter is queried and built with them,
+    but not with digests of another seed, secret or key type.
 
     >>> import tamis
     >>> digests = tamis.digests([1, 2, 3])
@@ -269,6 +280,7 @@ def ngrams(texts: Any, words: int, *, lower: bool = False) -> tuple[Any, Any]:
     of NumPy. The keys of text ``i`` are ``keys[offsets[i] : offsets[i + 1]]``.
 
     White space separates words. A missing text has no keys. Equal runs have equal keys, which are integers of 64 bits.
+    A run has 1 to 2^32 - 1 words.
 
     lower: the case of letters does not matter.
 

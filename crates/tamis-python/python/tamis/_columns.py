@@ -86,14 +86,15 @@ def texts(keys: Any, count: int, offsets: bytearray, data: bytearray, valid: byt
     return _in_kind(keys, pyarrow.Array.from_buffers(kind, count, buffers))
 
 
-def lists(keys: Any, offsets: bytearray, ids: bytearray, names: list[str | None]) -> Any:
+def lists(keys: Any, offsets: bytearray, ids: bytearray, valid: bytearray | None, names: list[str | None]) -> Any:
     """Lists of names, each name stored once."""
     pyarrow = _arrow()
     if pyarrow is None:
         ends, numbers = memoryview(offsets).cast("q"), memoryview(ids).cast("I")
-        return [[names[number] for number in numbers[start:end]] for start, end in zip(ends, ends[1:])]
-    count = len(ids) // 4
-    numbers = pyarrow.Array.from_buffers(pyarrow.uint32(), count, [None, pyarrow.py_buffer(ids)])
+        return _list([[names[number] for number in numbers[start:end]] for start, end in zip(ends, ends[1:])], valid)
+    count = len(offsets) // 8 - 1
+    numbers = pyarrow.Array.from_buffers(pyarrow.uint32(), len(ids) // 4, [None, pyarrow.py_buffer(ids)])
     named = pyarrow.DictionaryArray.from_arrays(numbers, pyarrow.array(names, pyarrow.string()))
-    ends = pyarrow.Array.from_buffers(pyarrow.int64(), len(offsets) // 8, [None, pyarrow.py_buffer(offsets)])
-    return _in_kind(keys, pyarrow.LargeListArray.from_arrays(ends, named))
+    buffers = [valid if valid is None else pyarrow.py_buffer(valid), pyarrow.py_buffer(offsets)]
+    kind = pyarrow.large_list(named.type)
+    return _in_kind(keys, pyarrow.Array.from_buffers(kind, count, buffers, children=[named]))

@@ -67,6 +67,8 @@ pub struct FileInfo {
     pub may_change: bool,
     /// Whether the secret of its hash is not in it, and must be given to open it.
     pub secret_beside: bool,
+    /// Whether the secret of its hash is in it.
+    pub secret_inside: bool,
 }
 
 impl FileInfo {

@@ -15,7 +15,7 @@ use super::train::{Example, train};
 use super::{Class, Learned, Scorer, class_of};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, QueryError};
-use crate::file::{to_file, to_memory};
+use crate::file::{save, to_memory};
 use crate::filter::build::Options;
 use crate::filter::options::set;
 use crate::filter::query::Filter;
@@ -94,11 +94,7 @@ impl<S: Scorer> Built<S> {
     ///
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let secret = match self {
-            Built::Learned(Learned { header, .. }) => header.hasher.is_secret() && !header.hasher.is_beside(),
-            Built::Plain(filter) => filter.hasher().is_secret(),
-        };
-        to_file(path.as_ref(), secret, |out| Ok(out.write_all(self.as_bytes())?))
+        save(self.as_bytes(), path)
     }
 }
 

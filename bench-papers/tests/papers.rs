@@ -68,6 +68,23 @@ fn maps() {
     }
 }
 
+/// The learned ChainedFilter of figure 13 is smaller than the learned Bloomier and Bloom filters at every share of training data, and the
+/// strict filter matches no excluded name.
+#[test]
+fn learned_filters() {
+    let report = report("paper chained --apps learned --n 4000 --json -");
+    let all = report["learned"].as_array().unwrap();
+    let named = |name: &'static str| all.iter().filter(move |row| row["name"] == name);
+    assert!(named("learned chained").count() == 6 && all.iter().all(|row| row["rejected"] == 0));
+    for chained in named("learned chained") {
+        for rival in ["learned Bloomier", "learned Bloom", "sandwiched Bloom"] {
+            let rival = named(rival).find(|row| row["share"] == chained["share"]).unwrap();
+            assert!(number(chained, "bytes") < number(rival, "bytes"), "{chained}, {rival}");
+        }
+    }
+    assert!(named("strict").chain(named("steered, exact")).all(|row| row["rate"] == 0.0));
+}
+
 /// The predictors of cuckoo tables have the sizes and errors of the paper or better; nothing is answered wrongly.
 #[test]
 fn cuckoo_tables() {
@@ -210,4 +227,28 @@ fn many_sets() {
     assert!((0.95..1.15).contains(&(bigsi / expected)), "{bigsi}, expected {expected}");
     assert!(value("RAMBO", 3) > value("tamis CSC-BF, r = 3", 3));
     assert_eq!(value("BIGSI, per set", 1), value("Sequence Bloom tree", 1));
+}
+
+/// Cuckoo sketches: figure 12's order by false sets, figure 13's gap to CSC-BF, and nothing is lost.
+#[test]
+fn many_sets_in_cuckoo_filters() {
+    let options = "csc --part figure12,figure13 --scale 0.05 --probes 20 --queries 5000 --rounds 1 --json -";
+    let report = report(options);
+    let figures = report["figures"].as_array().unwrap();
+    assert!(figures.iter().all(|figure| figure["wrong"].as_array().unwrap().is_empty()));
+    let head = |head: &str| figures.iter().find(|figure| figure["head"].as_str().unwrap().starts_with(head)).unwrap();
+    let absent = |figure: &Value, name: String| {
+        let found = rows(figure).find(|(found, _)| *found == name);
+        found.map(|(_, row)| row["values"][1].as_f64().unwrap())
+    };
+    for (bits, methods) in [("11.2", 1), ("14", 2), ("16.8", 3), ("19.6", 3), ("22.4", 3)] {
+        let names = ["tamis CSC-CF, r = 1", "tamis CSC-CF, r = 3, b = n/10", "cuckoo filter per set"];
+        let found = names.map(|name| absent(head("Figure 12"), format!("{name}, {bits} bits")));
+        let there: Vec<f64> = found.into_iter().flatten().collect();
+        assert!(there.len() >= methods && there.is_sorted_by(|a, b| a < b), "{bits} bits: {found:?}");
+    }
+    // The paper: 274.9 times fewer.
+    let of = |name: &str| absent(head("Figure 13"), format!("{name}, 22.6 bits")).unwrap();
+    let [bloom, cuckoo] = [of("tamis CSC-BF, r = 1, k = 3"), of("tamis CSC-CF, r = 1")];
+    assert!(bloom > 4.0 && bloom >= 200.0 * cuckoo, "{bloom}, {cuckoo}");
 }

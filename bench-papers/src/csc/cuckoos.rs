@@ -15,7 +15,8 @@ fn compare(grid: &mut Grid, name: &str, methods: &[Method], load: &Load, bits: u
         built.extend(method.built(load, bits, grid).map(|index| (method, index)));
     }
     let there: Vec<&dyn Index> = built.iter().map(|(_, index)| index.as_ref()).collect();
-    let lists: [&[u64]; 2] = [&absent, &present];
+    let mut lists: Vec<&[u64]> = vec![&absent, &present];
+    lists.extend(load.probes.iter().map(|probe| &load.keys[probe.keys.clone()]));
     let alone = measured::times(&there, &lists, How::Alone, options.rounds);
     let batch = measured::times(&there, &lists[..1], How::Batch, options.rounds);
     for ((method, index), (alone, batch)) in built.iter().zip(alone.iter().zip(&batch)) {
@@ -30,7 +31,8 @@ fn compare(grid: &mut Grid, name: &str, methods: &[Method], load: &Load, bits: u
         if lost > 0 {
             grid.wrong(format!("{} lost {lost} pairs", method.name()));
         }
-        grid.full(format!("{}{name}", method.name()), row.into_iter().chain([alone[0], batch[0], alone[1]]));
+        let times = [alone[0], batch[0], alone[1]].into_iter().chain(alone.iter().skip(2).copied());
+        grid.full(format!("{}{name}", method.name()), row.into_iter().chain(times));
     }
 }
 
@@ -38,6 +40,7 @@ fn columns(load: &Load) -> Vec<String> {
     let mut columns: Vec<String> = ["method, budget a pair", "bits a pair", "absent"].map(String::from).to_vec();
     columns.extend(load.probes.iter().map(|probe| format!("v = {}", probe.sets)));
     columns.extend(["all keys", "absent ns", "in batches", "present ns"].map(String::from));
+    columns.extend(load.probes.iter().map(|probe| format!("v = {}, ns", probe.sets)));
     columns
 }
 

@@ -233,10 +233,12 @@ fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
         }
     }
     let bloom = |repetitions, b| ours::sets::bloom_shape(bits, PROBES as u32, repetitions, b);
+    let cuckoo = ours::sets::cuckoo_shape(&load, bits, 1, 0);
     let shapes = [
         (format!("tamis CSC-BF, r = 1, k = {PROBES}"), bloom(1, 0)),
         (format!("tamis CSC-BF, r = {REPETITIONS}, k = {PROBES}"), bloom(REPETITIONS, load.sets.div_ceil(SETS_EACH))),
-        ("tamis CSC-CF, r = 1".into(), ours::sets::cuckoo_shape(&load, bits, 1, 0)),
+        ("tamis CSC-CF, r = 1".into(), cuckoo),
+        ("tamis CSC-CF, r = 1, half full".into(), ours::sets::half_full(cuckoo)),
     ];
     for (name, shape) in shapes {
         for batch in [1, BATCH] {

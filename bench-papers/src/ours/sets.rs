@@ -113,6 +113,17 @@ pub(crate) fn cuckoo_shape(load: &Load, bits: u64, repetitions: u32, partitions:
     Shape { body: Body::Cuckoo { buckets, bits: width, repetitions, partitions }, existence: None, heavy: None }
 }
 
+/// The same with twice as many buckets: what an insertion takes before pairs must move.
+pub(crate) fn half_full(shape: Shape) -> Shape {
+    let body = match shape.body {
+        Body::Cuckoo { buckets, bits, repetitions, partitions } => {
+            Body::Cuckoo { buckets: 2 * buckets, bits, repetitions, partitions }
+        }
+        body @ Body::Bloom { .. } => body,
+    };
+    Shape { body, ..shape }
+}
+
 /// CSC-CF by hand.
 pub(crate) fn cuckoo(load: &Load, bits: u64, repetitions: u32, partitions: usize) -> Built {
     boxed(load, sets::stream().kind(Kind::Cuckoo).shape(cuckoo_shape(load, bits, repetitions, partitions)))

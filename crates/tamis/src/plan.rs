@@ -61,8 +61,8 @@ pub(crate) struct Plan {
     /// A filter on the keys alone that matches every negative which the plan's first step matches, for this number of
     /// negatives and for any larger one.
     pub(crate) sieve: Option<Structure>,
-    /// The share of the negatives, by weight, that may match because the exact step leaves out light ones: each of them matches with
-    /// probability 1/2.
+    /// The share of the negatives, by weight, that may match because the first step that stores negatives leaves out light ones. With an
+    /// exact step each of them matches with probability 1/2.
     pub(crate) allowed: f64,
 }
 
@@ -98,11 +98,13 @@ fn by_default(request: &Request) -> Result<Plan, BuildError> {
         _ if negatives == 0 => plain(if effort == Effort::Fast { Kind::Fuse } else { Kind::Ribbon }, request),
         _ if local::wanted(request)? => local::plan(request),
         _ if effort != Effort::Fast || kind == Kind::Steered => steered::plan(request),
-        // Nothing is known of which keys it may let pass. A share that no width reaches is left to an exact set.
+        // Nothing is known of which keys it may let pass. A share that no width reaches is left to two stages, and so are few negatives.
         Goal::ExcludedFpr(share) => {
             let goal = Goal::Fpr(steered::aim(share, keys, negatives));
-            let exact = |_| Ok(Plan::new(chained::steps(Base::Fuse, request)?));
-            plain(Kind::Fuse, &Request { goal, ..*request }).or_else(exact)
+            let two = chained::plan(Base::Fuse, request)?;
+            let bits = |plan: &Plan| request.likely_bits(&plan.steps);
+            let plain = plain(Kind::Fuse, &Request { goal, ..*request }).ok();
+            Ok(plain.filter(|plain| negatives >= keys || bits(plain) <= bits(&two)).unwrap_or(two))
         }
         Goal::Fpr(_) | Goal::BitsPerKey(_) | Goal::Exact => chained::plan(Base::Fuse, request),
     }
@@ -112,6 +114,11 @@ impl Plan {
     /// A plan that needs all negatives.
     pub(crate) fn new(steps: Vec<Step>) -> Plan {
         Plan { steps, sieve: None, allowed: 0.0 }
+    }
+
+    /// The same, where a share of the negatives may match.
+    fn sharing(steps: Vec<Step>, request: &Request) -> Plan {
+        Plan { allowed: request.allowed(&steps), ..Plan::new(steps) }
     }
 
     /// Whether all negatives of a build get a no.

@@ -231,9 +231,10 @@ impl<'a> Sides<'a> {
         Sides { allowed, ..self }
     }
 
-    /// Leaves the lightest negatives to the coins of an exact leaf, as many as may be ([Chained] section 4.2.1, strategy (a)).
+    /// Leaves out the lightest negatives, as many as may be: to the coins of an exact leaf ([Chained] section 4.2.1, strategy (a)), or to
+    /// a filter on the negatives, which matches what it does not know. Later steps leave out no more.
     pub(crate) fn leave_out(&mut self, salt: Salt) -> Result<(), BuildError> {
-        let allowed = self.allowed;
+        let (role, allowed) = (self.role, std::mem::take(&mut self.allowed));
         if allowed <= 0.0 {
             return Ok(());
         }
@@ -248,12 +249,15 @@ impl<'a> Sides<'a> {
         let mut stored = vec![true; order.len()];
         for (weight, _, i) in order {
             (sum, squares) = (sum + f64::from(weight), squares + f64::from(weight) * f64::from(weight));
-            if !may_toss(sum, squares, allowed) {
+            let may = if role == Role::Exact { may_toss(sum, squares, allowed) } else { sum <= allowed };
+            if !may {
                 break;
             }
             stored[i] = false;
         }
         left.keep(&stored);
+        // What is left is to be rejected, whatever it weighs.
+        left.weights.clear();
         Ok(())
     }
 

@@ -45,8 +45,15 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
     let bits = request.bits_of(steps) + file_bits(request, steps.len(), per_key);
     let mut here = Undecided { members: 1.0, listed: 1.0, strangers: 1.0 };
     let (mut admitted, mut lines) = (0.0, [0.0; 3]);
+    // Of listed negatives that were left out: the share that got a yes, and the share that is still undecided.
+    let (mut allowed, mut matched, mut left_out) = (request.allowed(steps), 0.0, 0.0);
     for Step { role, structure } in steps {
         let keys = here.members * request.keys as f64;
+        if *role != Role::Positive && allowed > 0.0 {
+            let count = request.left_out(*role, std::mem::take(&mut allowed));
+            left_out = (count / request.negatives.max(1) as f64).min(here.listed);
+            here.listed -= left_out;
+        }
         let negatives = here.listed * request.negatives as f64;
         let whole = |x: f64| x.ceil() as u64;
         // Shares of members, listed negatives and unlisted keys that the leaf says yes to.
@@ -59,7 +66,7 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
                 let rate = structure.rate_at(whole(negatives));
                 [structure.passing(keys / negatives.max(1.0), whole(negatives)), 1.0, rate]
             }
-            Role::Exact => [1.0, 0.0, structure.rate_at(whole(keys + (negatives - request.left_out()).max(0.0)))],
+            Role::Exact => [1.0, 0.0, structure.rate_at(whole(keys + negatives))],
         };
         let [long, short] = structure.lines();
         for ((lines, yes), left) in lines.iter_mut().zip(yes).zip([here.members, here.listed, here.strangers]) {
@@ -67,12 +74,14 @@ pub(crate) fn predict(steps: &[Step], request: &Request) -> LayersPrediction {
         }
         if *role == Role::Exact {
             let strangers = (admitted + here.strangers * yes[2]).min(1.0);
-            let known_fpr = request.left_out().min(negatives) / 2.0 / request.negatives.max(1) as f64;
+            let known_fpr = matched + left_out / 2.0;
             return LayersPrediction { bits, known_fpr, fpr: strangers, lines, undecided: [0.0; 3] };
         }
         if *role == Role::Negative {
             admitted += here.strangers * (1.0 - yes[2]);
+            matched += left_out * (1.0 - yes[2]);
         }
+        left_out *= yes[2];
         here.members *= yes[0];
         here.listed *= yes[1];
         here.strangers *= yes[2];

@@ -1,7 +1,7 @@
 //! counts, a goal, options -> a request: what the recipes plan for, and the bits of what they plan.
 
 use super::budget::{allowed, file_bits, too_few};
-use super::{Effort, Goal, Kind, Layout, Step};
+use super::{Effort, Goal, Kind, Layout, Step, Structure};
 use crate::error::{BuildError, Lack};
 use crate::leaves::Role;
 use crate::math::chance::most_tossed;
@@ -94,17 +94,29 @@ impl Request {
         }
     }
 
-    /// The share of the negatives that an exact step leaves to its coins: see [`Plan::allowed`](super::Plan::allowed).
-    pub(crate) fn allowed(&self) -> f64 {
-        match (self.kind, self.goal) {
-            (Kind::Chained(_), Goal::ExcludedFpr(share)) => share,
-            _ => 0.0,
-        }
+    /// The share of the negatives that a list of steps leaves out: see [`Plan::allowed`](super::Plan::allowed). None where steered columns
+    /// on the keys come first: weights for a share are too fine for their search.
+    pub(crate) fn allowed(&self, steps: &[Step]) -> f64 {
+        let exact = steps.last().is_some_and(|step| step.role == Role::Exact);
+        let mut before = steps.iter().take_while(|step| step.role == Role::Positive);
+        let steered = before.any(|step| matches!(step.structure, Structure::Steered(_)));
+        if exact && !steered { self.share() } else { 0.0 }
     }
 
-    /// How many negatives the exact step leaves out, where all weigh the same.
-    pub(crate) fn left_out(&self) -> f64 {
-        most_tossed(self.allowed() * self.negatives as f64)
+    /// The share of the negatives that may match.
+    pub(crate) fn share(&self) -> f64 {
+        if let Goal::ExcludedFpr(share) = self.goal { share } else { 0.0 }
+    }
+
+    /// How many negatives of one weight a step with this role leaves out, where a share of them is `allowed`. Those that an exact step
+    /// does not know match with probability 1/2, those that a filter on negatives does not know nearly all.
+    pub(crate) fn left_out(&self, role: Role, allowed: f64) -> f64 {
+        let allowed = allowed * self.negatives as f64;
+        match role {
+            Role::Positive => 0.0,
+            Role::Negative => allowed.floor(),
+            Role::Exact => most_tossed(allowed),
+        }
     }
 
     /// The error of a kind that lacks something.
@@ -155,8 +167,13 @@ impl Request {
     /// Payload bits where so many standard deviations more pass every filter than expected.
     fn bits_with(&self, steps: &[Step], deviations: f64) -> f64 {
         let (mut keys, mut negatives, mut bits) = (self.keys as f64, self.negatives as f64, 0.0);
+        let mut allowed = self.allowed(steps);
         for Step { role, structure } in steps {
             let whole = |x: f64| x.ceil() as u64;
+            let left_out = self.left_out(*role, allowed);
+            if *role != Role::Positive {
+                allowed = 0.0;
+            }
             let [most_keys, most_negatives] =
                 [(keys, self.keys), (negatives, self.negatives)].map(|(x, all)| most(x, all, deviations));
             match role {
@@ -166,11 +183,12 @@ impl Request {
                     negatives = (negatives * passing * structure.margin()).min(negatives);
                 }
                 Role::Negative => {
-                    bits += structure.bits(most_negatives, 0);
+                    bits += structure.bits(most_negatives.saturating_sub(left_out as u64), 0);
+                    negatives = (negatives - left_out).max(0.0);
                     let passing = structure.passing(keys / negatives.max(1.0), whole(negatives));
                     keys = (keys * passing * structure.margin()).min(keys);
                 }
-                Role::Exact => bits += structure.bits(most_keys, most_negatives.saturating_sub(self.left_out() as u64)),
+                Role::Exact => bits += structure.bits(most_keys, most_negatives.saturating_sub(left_out as u64)),
             }
         }
         bits

@@ -109,6 +109,53 @@ fn other_shapes_keep_the_share() {
     }
 }
 
+/// With fewer excluded keys than members those that may match are not stored: the file is as small as an exact one of the others.
+#[test]
+fn few_excluded_keys_save_bits_too() {
+    for (n, t) in [(40_000, 30_000), (40_000, 10_000), (60_000, 3000)] {
+        for share in [0.3, 0.1, 0.03] {
+            for kind in [Kind::Auto, Kind::Chained(Base::Ribbon), Kind::Chained(Base::Fuse4)] {
+                let build = |t| listed(n, t, Base::Ribbon).kind(kind);
+                let bytes = |filter: Filter| filter.as_bytes().len() as f64;
+                let (all, others) = (t as f64, (t as f64 * (1.0 - share)) as u64);
+                let [exact, fewer] = [t, others].map(|t| bytes(build(t).exact().finish().unwrap()));
+                let filter = build(t).excluded_fpr(share).finish().unwrap();
+                let found = passing(&filter, n, t) as f64;
+                let plan = build(t).excluded_fpr(share).plan().unwrap();
+                let predicted = plan.chosen().unwrap().prediction.as_ref().unwrap().excluded_fpr * all;
+                let what = format!("{kind:?}, {n} keys, {t} excluded, {share}: {found}, {predicted}");
+                assert!(found <= share * all && (found - predicted).abs() < 5.0 * predicted.sqrt(), "{what}");
+                let found = bytes(filter);
+                assert!(found < 1.02 * fewer + 64.0, "{what}: {found} bytes, {fewer} without what may match");
+                // Fuse tables come in steps.
+                let steps = kind == Kind::Chained(Base::Fuse4);
+                assert!(steps || found < (1.0 - 0.4 * share) * exact, "{what}: {found} bytes, {exact} for all");
+            }
+        }
+    }
+}
+
+/// Of few excluded keys the light ones match as well.
+#[test]
+fn the_lightest_of_few_excluded_keys_match() {
+    let (n, t, share) = (20_000, 4000, 0.1);
+    let keys: Vec<u64> = integers(t, 2).collect();
+    // Every tenth is listed eleven times: half of the weight.
+    let weight = |i: u64| if i.is_multiple_of(10) { 11 } else { 1 };
+    let all: Vec<u64> = (0..).zip(&keys).flat_map(|(i, &key)| (0..weight(i)).map(move |_| key)).collect();
+    for kind in [Kind::Auto, Kind::Chained(Base::Ribbon)] {
+        let filter = tamis::build(integers(n, 1)).exclude(all.clone()).kind(kind).excluded_fpr(share).finish().unwrap();
+        let answers = ask_many(&filter, &keys);
+        let matching = || (0..t).zip(&answers).filter(|(_, yes)| **yes).map(|(i, _)| weight(i));
+        let (sum, count): (u64, usize) = (matching().sum(), matching().count());
+        assert!(
+            sum as f64 <= share * all.len() as f64 && count as f64 > 1.6 * share * t as f64,
+            "{kind:?}: {sum}, {count}"
+        );
+        assert!(matching().all(|weight| weight == 1), "{kind:?}");
+    }
+}
+
 /// The share is one of weight: what is listed often is stored, and the light ones match.
 #[test]
 fn a_share_of_the_weight_matches() {

@@ -98,7 +98,7 @@ pub(crate) fn build_steps(
         check(work.stop)?;
         let work = Work { salt: Salt::new(salt + number as u64), ..work };
         let sides = sides.of(*role);
-        if *role == Role::Exact {
+        if *role != Role::Positive {
             sides.leave_out(work.salt)?;
         }
         let part = match first.take() {

@@ -17,7 +17,8 @@
 //! lambda) bits per key. Where all that passes may be left out, `E` has the keys alone and is the last bit of a plain filter.
 //!
 //! Where there are more keys than negatives, the same with the sides exchanged, `N E`: a filter on the negatives matches what
-//! it does not know. For exactness only: unlisted keys nearly all get a yes.
+//! it does not know. Unlisted keys nearly all get a yes, and so do negatives that are left out: `N` leaves out eps lambda n, and each
+//! saves its bits in both stages.
 
 use crate::error::BuildError;
 use crate::leaves::Role;
@@ -33,7 +34,7 @@ pub(crate) fn plan(base: Base, request: &Request) -> Result<Plan, BuildError> {
         ([Step { role: Role::Positive, structure }, Step { role: Role::Exact, .. }], _) => structure.nested(),
         _ => None,
     };
-    Ok(Plan { steps, sieve, allowed: request.allowed() })
+    Ok(Plan { sieve, ..Plan::sharing(steps, request) })
 }
 
 /// The steps alone.
@@ -48,7 +49,7 @@ pub(crate) fn steps(base: Base, request: &Request) -> Result<Vec<Step>, BuildErr
         (None, Goal::Exact | Goal::ExcludedFpr(_)) => {
             let whole = || (0..=32).map(|bits| bits * 256);
             // Between whole bits both stages together are never smaller, but where all that passes the first may pass.
-            let left_out = request.left_out() / negatives.max(1) as f64;
+            let left_out = request.left_out(Role::Exact, request.share()) / negatives.max(1) as f64;
             let enough = request.least_width(|width| Ok(first(width)?.rate_at(1) <= left_out)).ok();
             let enough = enough.filter(|_| left_out > 0.0);
             let (width, bits) = smallest(base, request, whole().chain(enough), Role::Positive)?;
@@ -119,8 +120,10 @@ fn smallest(
         let rate = if width == 0 { 1.0 } else { base.leaf(request, width, true)?.rate_at(1) };
         let left = others as f64 * rate;
         let (keys, negatives) = if role == Role::Negative { (left, n as f64) } else { (n as f64, left) };
-        let second = keys + (negatives - request.left_out()).max(0.0);
-        let bits = per_bit * f64::from(width) / 256.0 + per_key * second;
+        let at = if role == Role::Negative && width > 0 { role } else { Role::Exact };
+        let negatives = (negatives - request.left_out(at, request.share())).max(0.0);
+        let first = if at == Role::Negative { negatives } else { n as f64 };
+        let bits = per_bit * f64::from(width) / 256.0 * first / n as f64 + per_key * (keys + negatives);
         if bits < best.1 {
             best = (width, bits);
         }

@@ -15,7 +15,8 @@
 //!   column halves them as a plain bit does, so that w shrinks by the number of columns; where steering saves nothing the plan
 //!   is the chained filter.
 //! * **A share of the negatives may pass** (`Goal::ExcludedFpr`): no exact bit; the last column may be for a part of the keys. Where
-//!   negatives have weights, the search adds these up, and the light ones pass first.
+//!   negatives have weights, the search adds these up, and the light ones pass first. With fewer negatives than keys an exact filter
+//!   leaves out the light ones, as in `chained.rs`.
 //!
 //! The sieve (`build/sieve.rs`) wants to know how wide the first filter will be at least, however many negatives are still to
 //! come: that grows with the negatives, for they are to be few behind it.
@@ -53,7 +54,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, BuildError> {
         return Ok(Plan::new(by_hand(request, columns.as_slice())?));
     }
     if let Goal::ExcludedFpr(allowed) = goal {
-        return Ok(Plan::new(leaving(request, allowed)?));
+        return Ok(Plan::sharing(leaving(request, allowed)?, request));
     }
     if request.first.is_some() {
         return chained::plan(Base::Ribbon, request);
@@ -229,10 +230,17 @@ fn leaving(request: &Request, allowed: f64) -> Result<Vec<Step>, BuildError> {
     let lambda = negatives as f64 / keys as f64;
     let aimed = aim(allowed, keys, negatives);
     let target = lambda * aimed;
-    // Nobody need pass: where negatives are few, telling them all from the keys is the smallest.
-    let exactly =
-        if negatives < keys { exact(request, negatives, keys, true)? } else { exact(request, keys, negatives, false)? };
+    // Where negatives are few, telling most of them from the keys is the smallest, and leaving out the rest.
+    let exchanged = negatives < keys;
+    let stored = negatives.saturating_sub(request.left_out(Role::Negative, allowed) as u64).max(1);
+    let exactly = if exchanged { exact(request, stored, keys, true)? } else { exact(request, keys, negatives, false)? };
     let mut best = (request.likely_bits(&exactly), exactly);
+    for steps in around(request, exchanged)? {
+        let bits = request.likely_bits(&steps);
+        if bits < best.0 {
+            best = (bits, steps);
+        }
+    }
     // A share that no width reaches is left to the exact set.
     let alone = request.least_width(|width| Ok(filter(request, width)?.rate_at(1) <= aimed)).ok();
     let steered = if keys < MIN_KEYS_FOR_SHARE { 0..0 } else { 0..alone.unwrap_or(32 * 256) / 256 + 1 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tamis::{BuildError, Error, Filter, FormatError, Hasher, Kind, Options, Patch, Patched, bounds};
+use tamis::{BuildError, Error, FileInfo, Filter, FormatError, Hasher, Kind, Options, Patch, Patched, bounds};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -198,8 +198,26 @@ fn secrets_stay_where_they_are() {
             check(&today, &lists, beside.then_some(SECRET));
         }
         let one = today.finish().unwrap();
+        // Who opens it is told what it needs. A patch alone needs nothing.
+        assert_eq!(FileInfo::of(one.as_bytes()).unwrap().secret_beside, beside);
+        assert!(!FileInfo::of(today.patches()[0].as_bytes()).unwrap().secret_beside);
         assert_eq!(Filter::open(one.as_bytes().to_vec()).is_err(), beside);
         assert!(Filter::open_with_secret(one.as_bytes().to_vec(), [1, 2]).is_err());
+    }
+}
+
+/// A later release may not read the whole if it may not read the base.
+#[test]
+fn a_base_that_may_change_makes_a_file_that_may_change() {
+    let mut lists = lists(300, 400, 15);
+    for kind in ["integrated", "steered"] {
+        let options = Options::default().kind(kind.parse().unwrap()).fpr(0.01);
+        let base = options.build(side(&lists, true)).exclude(side(&lists, false)).finish().unwrap();
+        change(&mut lists, 5, 1);
+        let patch = diff(&base.with_patches([]).unwrap(), &lists, Options::default()).unwrap();
+        let one = base.with_patches([patch]).unwrap().finish().unwrap();
+        assert_eq!((base.may_change(), one.may_change()), (kind == "integrated", kind == "integrated"));
+        assert_eq!(FileInfo::of(one.as_bytes()).unwrap().may_change, base.may_change());
     }
 }
 

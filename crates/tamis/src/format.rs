@@ -413,6 +413,11 @@ impl<'a> Tail<'a> {
         Reader::budgeted(self.contents, "directory", budget)
     }
 
+    /// Whether it is the end of a base and its patches.
+    pub(crate) fn has_patches(&self) -> bool {
+        (self.head.first(), self.contents.first()) == (Some(&(Form::Patch as u8)), Some(&CHAIN))
+    }
+
     /// What is kept for changes.
     pub(crate) fn kept(&self) -> Option<Kept> {
         self.kept
@@ -642,12 +647,12 @@ pub(crate) fn may_change(bytes: &[u8]) -> bool {
 
 /// The base in a file of a base and its patches.
 fn base(bytes: &[u8]) -> Result<Option<&[u8]>, FormatError> {
-    let Tail { head, contents, .. } = tail(bytes)?;
-    if (head.first(), contents.first()) != (Some(&(Form::Patch as u8)), Some(&CHAIN)) {
+    let tail = tail(bytes)?;
+    if !tail.has_patches() {
         return Ok(None);
     }
-    let mut from = Reader::new(&contents[1..], "directory");
-    let (_, len) = (from.varint()?, from.varint()?);
+    let mut from = Reader::new(tail.contents, "directory");
+    let (_, _, len) = (from.u8()?, from.varint()?, from.varint()?);
     let mut payload = Reader::new(bytes, "the payload");
     payload.take(unit(FRONT as u64, len, false))?;
     payload.take(len).map(Some)
@@ -657,8 +662,10 @@ fn base(bytes: &[u8]) -> Result<Option<&[u8]>, FormatError> {
 fn info(bytes: &[u8]) -> Result<FileInfo, FormatError> {
     let Tail { head, metadata, flags, identity, .. } = tail(bytes)?;
     let [form, mut hash] = Reader::new(head, "header").array()?;
-    let form = Form::decode(form)?;
+    let mut form = Form::decode(form)?;
     if let Some(base) = base(bytes)? {
+        // What opens it is what opens the base.
+        form = Form::Filter;
         [_, hash] = Reader::new(tail(base)?.head, "header").array()?;
     }
     Ok(FileInfo {

@@ -1,4 +1,4 @@
-//! safe calls -> the operating system: the only unsafe code of the benchmarks.
+//! safe calls -> the operating system: all unsafe code of the benchmarks but maps of files.
 //!
 //! Three things the standard library does not tell: how much memory is in use and was in use at most, how much processor
 //! time went by, and what a child process needed.

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzzer_mutate;
 use tamis::learned::{Grams, Learned};
-use tamis::{Digest, Filter, FormatError, Hasher, Key, KeyType, Map, Sequence, Sets};
+use tamis::{Digest, Filter, FormatError, Hasher, Key, KeyType, Map, Patch, Sequence, Sets};
 
 #[path = "../../crates/tamis/tests/it/repair.rs"]
 #[allow(dead_code)]
@@ -57,6 +57,7 @@ fn open(bytes: Vec<u8>) -> Result<(), FormatError> {
         Some(2) => Map::open_unverified(bytes).map(drop),
         Some(3) => Sequence::open_unverified(bytes).map(drop),
         Some(4) => Sets::open_unverified(bytes).map(drop),
+        Some(6) => Patch::open_unverified(bytes.clone()).map(drop).or_else(|_| Filter::open_unverified(bytes).map(drop)),
         Some(10) => Learned::<Grams>::open_unverified(bytes).map(drop),
         _ => Filter::open_unverified(bytes).map(drop),
     }

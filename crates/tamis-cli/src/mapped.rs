@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use tamis::learned::Learned;
-use tamis::{Error, Filter, FormatError, Map, Patch, Sequence, Sets};
+use tamis::{Error, FileInfo, Filter, FormatError, Map, Patch, Sequence, Sets};
 
 /// Whether payloads are compared with their checksum before they are queried.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
@@ -127,8 +127,13 @@ pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
             "set index" => sets(path, how).map(Any::Sets),
             "patch" => patch(path, how).map(Any::Patch),
             "learned filter" => learned(path, how).map(Any::Learned),
-            "adaptive filter" if path.as_os_str() == "-" => Ok(Any::Adaptive(stdin()?.to_vec())),
-            "adaptive filter" => Ok(Any::Adaptive(std::fs::read(path)?)),
+            "adaptive filter" => {
+                let bytes = if path.as_os_str() == "-" { stdin()?.to_vec() } else { std::fs::read(path)? };
+                if !how.no_verify {
+                    FileInfo::verified(&bytes)?;
+                }
+                Ok(Any::Adaptive(bytes))
+            }
             _ => Err(FormatError::Form { found, expected }.into()),
         },
         filter => filter.map(Any::Filter),

@@ -72,6 +72,8 @@ const SECRET_INSIDE: u8 = 1;
 const SECRET_BESIDE: u8 = 4;
 /// The hash of a patch: that of its base.
 const BASE_HASH: u8 = 5;
+/// What the contents of form 6 begin with, if the first payload is the base and the others are its patches.
+pub(crate) const CHAIN: u8 = 2;
 
 /// A flag that readers may ignore: a later release may not read this file.
 const MAY_CHANGE: u32 = 1;
@@ -413,6 +415,11 @@ impl<'a> Tail<'a> {
         Reader::budgeted(self.contents, "directory", budget)
     }
 
+    /// Whether it is the end of a base and its patches.
+    pub(crate) fn has_patches(&self) -> bool {
+        (self.head.first(), self.contents.first()) == (Some(&(Form::Patch as u8)), Some(&CHAIN))
+    }
+
     /// What is kept for changes.
     pub(crate) fn kept(&self) -> Option<Kept> {
         self.kept
@@ -640,12 +647,31 @@ pub(crate) fn may_change(bytes: &[u8]) -> bool {
     tail(bytes).is_ok_and(|tail| tail.flags & MAY_CHANGE != 0)
 }
 
+/// The base in a file of a base and its patches.
+fn base(bytes: &[u8]) -> Result<Option<&[u8]>, FormatError> {
+    let tail = tail(bytes)?;
+    if !tail.has_patches() {
+        return Ok(None);
+    }
+    let mut from = Reader::new(tail.contents, "directory");
+    let (_, _, len) = (from.u8()?, from.varint()?, from.varint()?);
+    let mut payload = Reader::new(bytes, "the payload");
+    payload.take(unit(FRONT as u64, len, false))?;
+    payload.take(len).map(Some)
+}
+
 /// What a file says of itself.
 fn info(bytes: &[u8]) -> Result<FileInfo, FormatError> {
     let Tail { head, metadata, flags, identity, .. } = tail(bytes)?;
-    let [form, hash] = Reader::new(head, "header").array()?;
+    let [form, mut hash] = Reader::new(head, "header").array()?;
+    let mut form = Form::decode(form)?;
+    if let Some(base) = base(bytes)? {
+        // What opens it is what opens the base.
+        form = Form::Filter;
+        [_, hash] = Reader::new(tail(base)?.head, "header").array()?;
+    }
     Ok(FileInfo {
-        form: Form::decode(form)?.name(),
+        form: form.name(),
         version: version(bytes),
         identity,
         metadata: metadata.to_vec(),

@@ -212,18 +212,33 @@ fn inspect_shows_any_form() {
     let dir = TestDir::new();
     let sequence = tamis::sequence((0..2000u64).map(|i| i % 3)).finish().unwrap();
     dir.put("sequence", sequence.as_bytes());
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../tamis/tests/golden-adaptive/adaptive_quotient.tamis");
-    dir.put("adaptive", fs::read(golden).unwrap());
+    let golden = |name: &str| fs::read(format!("{}/../tamis/tests/golden-{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    dir.put("adaptive", golden("adaptive/adaptive_quotient.tamis"));
+    dir.put("patch", golden("patches/list.tamis"));
+    dir.put("learned", golden("learned/strict.tamis"));
     dir.feed("build -o filter -q", "a\n").text(0);
     dir.feed("map build -o map -q", "a\t1\n").text(0);
     dir.feed("sets build --pairs -o sets -q", "a\tx\n").text(0);
-    for form in ["filter", "map", "sets", "sequence", "adaptive"] {
+    for form in ["filter", "map", "sets", "sequence", "adaptive", "patch", "learned"] {
         let text = dir.run(&format!("inspect {form}")).text(0);
         assert!(text.starts_with(&format!("file        {form}: {form}, format version 1\n")), "{text}");
         let object: Value = serde_json::from_str(&dir.run(&format!("inspect {form} --json")).text(0)).unwrap();
         assert_eq!((&object["form"], &object["command"]), (&json!(form), &json!("inspect")));
         assert_eq!(object["bytes"], dir.read(form).len());
+        // The payload is compared with its sums, unless that is too slow.
+        let mut damaged = dir.read(form);
+        damaged[16] ^= 1;
+        dir.put("damaged", damaged);
+        assert_eq!(dir.run("inspect damaged").code, Some(3), "{form}");
+        if form == "adaptive" {
+            assert_eq!(dir.run("inspect damaged --no-verify").text(0).lines().count(), text.lines().count());
+        }
     }
+    // A base and its patches are a filter.
+    dir.put("chain", golden("patches/chain.tamis"));
+    let text = dir.run("inspect chain").text(0);
+    assert!(text.starts_with("file        chain: filter,") && text.contains("\npatch 2 "), "{text}");
+    assert_eq!(dir.run("verify chain").text(0), "checksum    right\n");
 }
 
 /// Pages and completions have every command.

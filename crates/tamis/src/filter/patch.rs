@@ -30,7 +30,7 @@ use super::partition::Label;
 use super::steps::{self, ROUND, Steps};
 use crate::debug::brief_debug;
 use crate::error::FormatError;
-use crate::format::{Budget, Form, Header, Places, Reader, Source, equal_by_bytes, from_bytes, parts};
+use crate::format::{Budget, CHAIN, Form, Header, Places, Reader, Source, equal_by_bytes, from_bytes, parts};
 use crate::hash::{Digest, KeyType, MAX_NUMBER, Salt};
 use crate::leaves::ShardedLeaf;
 use crate::leaves::ribbon::Ribbon;
@@ -51,7 +51,7 @@ pub(crate) enum Kind {
     /// A patch that is a list of steps.
     Steps = 1,
     /// A filter and its patches.
-    Chain = 2,
+    Chain = CHAIN as isize,
 }
 
 impl Kind {
@@ -59,7 +59,7 @@ impl Kind {
         match from.u8()? {
             0 => Ok(Kind::List),
             1 => Ok(Kind::Steps),
-            2 => Ok(Kind::Chain),
+            CHAIN => Ok(Kind::Chain),
             number => Err(FormatError::unsupported("kind of patch", number)),
         }
     }

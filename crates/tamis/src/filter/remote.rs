@@ -76,7 +76,8 @@ impl Remote {
     /// # Errors
     ///
     /// [`FormatError::Truncated`] with the length that is needed if `tail` is too short, [`FormatError::Closing`] if it is not the end of a
-    /// file, otherwise as [`Filter::open`](crate::Filter::open). Partitioned filters, maps and set indexes cannot be opened in this way.
+    /// file, otherwise as [`Filter::open`](crate::Filter::open). Partitioned filters, filters with patches and files of other forms cannot be
+    /// opened in this way.
     pub fn open(tail: impl Into<Source>, len: u64) -> Result<Remote, FormatError> {
         Remote::opened(&tail.into().0, len, None)
     }
@@ -94,7 +95,11 @@ impl Remote {
         let tail = Tail::of(bytes)?;
         let header = tail.header(secret)?;
         if header.form != Form::Filter {
-            let found = if header.form == Form::Partitioned { "partitioned filter" } else { header.form.name() };
+            let found = match header.form {
+                Form::Partitioned => "partitioned filter",
+                Form::Patch if tail.has_patches() => "filter with patches",
+                form => form.name(),
+            };
             return Err(FormatError::Form { found, expected: "filter without partitions" });
         }
         let budget = Budget::of(bytes);

@@ -55,7 +55,8 @@ impl<const N: usize> From<&'static [u8; N]> for Source {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileInfo {
-    /// What it holds: a filter, a map, a sequence, a set index, or an adaptive filter.
+    /// What it holds: `filter` (with its patches too), `patch`, `slice of a filter`, `manifest of slices`, `learned filter`, `map`,
+    /// `sequence`, `set index` or `adaptive filter`.
     pub form: &'static str,
     /// The version of the format.
     pub version: u16,
@@ -79,6 +80,16 @@ impl FileInfo {
     /// [`FormatError`] if they are damaged, or of a version or form that this release cannot read.
     pub fn of(bytes: &[u8]) -> Result<FileInfo, FormatError> {
         super::info(bytes)
+    }
+
+    /// Returns [`of`](Self::of) for bytes whose payload is as its checksums say.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of), and [`FormatError::Checksum`] if the payload was changed.
+    pub fn verified(bytes: &[u8]) -> Result<FileInfo, FormatError> {
+        super::verify(bytes)?;
+        FileInfo::of(bytes)
     }
 }
 

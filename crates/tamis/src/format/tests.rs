@@ -91,6 +91,28 @@ fn units_lie_where_the_page_says() {
     assert_eq!(starts(&one, &[&[&[1; 5], &less, &[]]]), [64, 69, 69 + 65_535]);
 }
 
+/// Every list of a partitioned file says anew whether its shards are some of several.
+#[test]
+fn a_list_of_one_shard_after_one_of_several_is_not_aligned() {
+    let mut out = vec![];
+    let header = Header { form: Form::Partitioned, ..header() };
+    let mut writer = Writer::new(&mut out, &header, vec![]).unwrap();
+    for (shard_bits, shards) in [(0, 1), (1, 2), (0, 1)] {
+        writer.start(vec![[0, 1]], shard_bits);
+        for _ in 0..shards {
+            writer.shard(&[Encoded { geometry: vec![9], payload: Bytes::from_static(&[7; 5]) }]).unwrap();
+        }
+        assert_eq!(writer.list(), [&[1, 0, 1][..], &[9; 2][..shards]].concat());
+    }
+    writer.close(vec![]).unwrap();
+    verify(&out).unwrap();
+    let (mut sums, mut starts) = (tail(&out).unwrap().sums().unwrap(), vec![]);
+    while let Some((start, ..)) = sums.next().unwrap() {
+        starts.push(start);
+    }
+    assert_eq!(starts, [16, 64, 128, 133]);
+}
+
 /// Every byte of the payloads and of the gaps between them is covered.
 #[test]
 fn every_changed_byte_is_found() {

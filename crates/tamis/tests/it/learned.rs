@@ -9,7 +9,7 @@ use tamis::{Base, Filter, FormatError, Kind, OnConflict, Options};
 
 use super::golden::SECRET;
 use super::mix;
-use super::repair::{FORM, KEY_TYPE, Parts};
+use super::repair::{BITS, FORM, KEY_TYPE, Parts};
 
 /// Names that look like members, most of them.
 pub(crate) fn members(n: u64) -> Vec<String> {
@@ -313,7 +313,7 @@ fn impossible_files_are_errors() {
     let sound = Parts::of(filter.as_bytes()).unwrap();
     assert!(open(&sound).is_ok() && sound.more[0].0 == 7);
     type Edit<'a> = &'a dyn Fn(&mut Parts);
-    let cases: [(&str, Edit<'_>); 9] = [
+    let cases: [(&str, Edit<'_>); 10] = [
         ("directory: no scorer in a learned filter", &|p| p.more.clear()),
         ("scorer 2 is not supported by this release", &|p| p.more[0].1[0] = 2),
         ("scorer: bytes after its end", &|p| p.more[0].1.push(0)),
@@ -328,6 +328,7 @@ fn impossible_files_are_errors() {
             p.directory.insert(2 + first, 0);
         }),
         ("header: key type is integer, expected bytes", &|p| p.head[KEY_TYPE] = 1),
+        ("header: shards of a learned filter, expected none", &|p| p.head[BITS] = 1),
         ("form 11 is not supported by this release", &|p| p.head[FORM] = 11),
     ];
     for (says, edit) in cases {

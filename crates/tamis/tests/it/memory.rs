@@ -5,6 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,7 +15,8 @@ use tamis::adaptive::{
 };
 use tamis::learned::{Grams, Learned};
 use tamis::sets::Editor;
-use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
+use tamis::slices::{Sliced, file_name, join};
+use tamis::{Bloom, Cuckoo, Error, FileInfo, Filter, FormatError, Kind, Map, Patch, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
 use super::repair::{FORM, Parts};
@@ -106,11 +108,18 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
             [$(watched(what, file.to_vec(), |file| $open(file).is_ok())),*].into_iter().filter(|&opened| opened).count()
         };
     }
+    watched(what, file.to_vec(), |file| drop(FileInfo::of(&file)));
     match Parts::of(file).and_then(|parts| parts.head.get(FORM).copied()) {
         Some(0 | 1) => ways!(Filter::open, Bloom::restore, Cuckoo::restore, Quotient::restore, Stacked::restore),
         Some(2) => ways!(Map::open),
         Some(3) => ways!(Sequence::open),
         Some(4) => ways!(Sets::open),
+        Some(6) => ways!(Filter::open, Patch::open),
+        Some(7) => {
+            LazyLock::force(&PLANNER);
+            ways!(read_slice)
+        }
+        Some(8) => ways!(read_manifest),
         Some(10) => ways!(Learned::<Grams>::open),
         _ => ways!(
             Broom::restore,
@@ -125,14 +134,50 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
     }
 }
 
+/// The planner has tables, which are made once and not for a file: slices are compared with their plan.
+static PLANNER: LazyLock<()> = LazyLock::new(|| {
+    let slice = std::fs::read(Path::new(TESTS).join("golden-slices").join(file_name(0))).unwrap();
+    drop(join([slice]));
+});
+
+/// Reads a slice. One alone cannot be joined, and that it is alone is found when it was read.
+fn read_slice(file: Bytes) -> Result<(), Error> {
+    match join([file]) {
+        Err(Error::Build(_)) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Opens a manifest among the golden slices.
+fn read_manifest(file: Bytes) -> Result<Sliced, Error> {
+    let (golden, folder) = (Path::new(TESTS).join("golden-slices"), tempfile::tempdir()?);
+    for slice in 0..2 {
+        std::fs::copy(golden.join(file_name(slice)), folder.path().join(file_name(slice)))?;
+    }
+    std::fs::write(folder.path().join("manifest.tamis"), file)?;
+    Sliced::read(folder.path())
+}
+
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
 /// All golden files: every form and every kind.
 pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut files = vec![];
-    for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive", "golden-learned"] {
-        for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
+    let folders = [
+        "golden",
+        "golden-maps",
+        "golden-sets",
+        "golden-adaptive",
+        "golden-learned",
+        "golden-patches",
+        "golden-slices",
+    ];
+    for folder in folders {
+        for entry in std::fs::read_dir(Path::new(TESTS).join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            files.push((path.display().to_string(), std::fs::read(path).unwrap()));
+            if path.extension().is_some_and(|name| name == "tamis") {
+                files.push((path.display().to_string(), std::fs::read(path).unwrap()));
+            }
         }
     }
     files.sort();
@@ -199,6 +244,12 @@ fn small() -> Vec<(String, Vec<u8>)> {
     files
 }
 
+/// Opens a patch, or a base and its patches.
+fn open_patch(file: impl Into<Bytes>) -> Result<(), FormatError> {
+    let file = file.into();
+    Patch::open(file.clone()).map(drop).or_else(|_| Filter::open(file).map(drop))
+}
+
 /// What is built can be opened.
 #[test]
 fn real_files_take_what_they_pay_for() {
@@ -210,6 +261,8 @@ fn real_files_take_what_they_pay_for() {
             0 | 1 => measured(file.clone(), Filter::open).1,
             2 => measured(file.clone(), Map::open).1,
             4 => measured(file.clone(), Sets::open).1,
+            6 => measured(file.clone(), open_patch).1,
+            10 => measured(file.clone(), Learned::<Grams>::open).1,
             _ => 0,
         };
         let share = taken as f64 / allowed(file.len()) as f64;
@@ -231,10 +284,11 @@ fn damaged_files_take_what_they_pay_for() {
     files.extend(small());
     // Small files have as many ways to go wrong, and are opened sooner.
     files.retain(|(_, file)| file.len() < 20_000);
-    let forms: Vec<Vec<_>> = (0..6)
-        .map(|form| files.iter().filter(|(_, file)| Parts::of(file).unwrap().head[FORM] == form).collect())
-        .collect();
-    let (mut tried, mut opened) = ([0u64; 6], 0u64);
+    let of = |form: u8| files.iter().filter(move |(_, file)| Parts::of(file).unwrap().head[FORM] == form);
+    let forms: Vec<Vec<_>> = (0..=10).map(|form| of(form).collect::<Vec<_>>()).filter(|of| !of.is_empty()).collect();
+    // All but the number that is reserved.
+    assert_eq!(forms.len(), 10);
+    let (mut tried, mut opened) = ([0u64; 10], 0u64);
     let end = Instant::now() + Duration::from_secs(number("TAMIS_MUTATE_SECONDS", 3));
     while Instant::now() < end {
         let form = random.below(forms.len());
@@ -258,10 +312,12 @@ fn damaged_files_take_what_they_pay_for() {
             }
         }
         if random.below(2) == 0 {
-            match form {
+            match parts.head[FORM] {
                 0 | 1 => parts.fit(1 << 14, Filter::open),
                 2 => parts.fit(1 << 14, Map::open),
                 4 => parts.fit(1 << 14, Sets::open),
+                6 => parts.fit(1 << 14, open_patch),
+                10 => parts.fit(1 << 14, Learned::<Grams>::open),
                 _ => {}
             }
         }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use tamis::adaptive::{AdaptiveFilter, Broom};
-use tamis::{Digest, Filter, FormatError, Hasher, Kind, Map, Remote, Sequence, Sets};
+use tamis::{Digest, FileInfo, Filter, FormatError, Hasher, Kind, Map, Remote, Sequence, Sets};
 
 use super::memory::{golden, open_all};
 use super::questions::Asked;
-use super::repair::{FORM, HASH, KEY_TYPE, Parts};
+use super::repair::{FORM, FRONT, HASH, KEY_TYPE, Parts};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -240,7 +240,7 @@ fn every_form_can_grow() {
         assert_eq!(Sequence::open(later.file()).unwrap_err(), unsupported, "{name}");
         assert_eq!(Sets::open(later.file()).unwrap_err(), unsupported, "{name}");
     }
-    assert!([0, 1, 2, 3, 4, 5, 10].iter().all(|&form| forms[form] > 0), "{forms:?}");
+    assert!([0, 1, 2, 3, 4, 5, 6, 7, 8, 10].iter().all(|&form| forms[form] > 0), "{forms:?}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn units_of_skipped_sections_are_skipped() {
     section.0 = 12;
     let later = parts.file();
     let filter = Filter::open(later.clone()).unwrap();
-    let remote = remote(later).unwrap();
+    let remote = remote(later.clone()).unwrap();
     assert_eq!((filter.len(), remote.len()), (known.len(), known.len()));
     for number in 0..3000 {
         let digest = known.hasher().integer(number);
@@ -274,6 +274,26 @@ fn units_of_skipped_sections_are_skipped() {
     joined.payload.extend([0; 64]);
     let error = Filter::open(joined.file()).unwrap_err().to_string();
     assert!(error.contains("between payload and directory"), "{error}");
+    // And they end where the directory starts: bytes that no unit has are not skipped.
+    let (mut longer, end) = (later, FRONT + parts.payload.len());
+    longer.splice(end..end, [0; 64]);
+    let error = Filter::open_unverified(longer.clone()).unwrap_err().to_string();
+    assert!(error.contains("between payload and directory"), "{error}");
+    let damaged = FormatError::Checksum { part: "payload" };
+    assert!(FileInfo::of(&longer).is_ok() && FileInfo::verified(&longer).unwrap_err() == damaged);
+    assert_eq!(FileInfo::verified(&file).unwrap(), FileInfo::of(&file).unwrap());
+    // A section that is known has its fields and no more.
+    for (expected, edit) in [
+        ("kept digests: bytes after its end", &(|section: &mut Vec<u8>| section.push(0)) as &dyn Fn(&mut Vec<u8>)),
+        ("kept digests: number of members is ", &|section| {
+            drop(section.splice(..0, [0x80, 0x80, 0x80, 0x80, 0x80, 0x40]))
+        }),
+    ] {
+        let mut known = Parts::of(&file).unwrap();
+        edit(&mut known.more.iter_mut().find(|section| section.0 == 10).unwrap().1);
+        let error = Filter::open_unverified(known.file()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
     // Nothing is skipped with a section that is known, or with none.
     parts.more.retain(|section| section.0 != 12);
     assert!(Filter::open_unverified(parts.file()).is_err());

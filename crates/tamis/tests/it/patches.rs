@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tamis::{BuildError, Error, Filter, FormatError, Hasher, Kind, Options, Patch, Patched, bounds};
+use tamis::{BuildError, Error, FileInfo, Filter, FormatError, Hasher, Kind, Options, Patch, Patched, Remote, bounds};
 
 use super::corrupt::Random;
 use super::memory::watched;
-use super::repair::{FORM, HASH, Parts};
+use super::repair::{FORM, HASH, KEY_TYPE, Parts};
 use super::{integers, mix};
 
 /// Listed keys, and whether each is a member.
@@ -198,8 +198,31 @@ fn secrets_stay_where_they_are() {
             check(&today, &lists, beside.then_some(SECRET));
         }
         let one = today.finish().unwrap();
+        // Who opens it is told what it needs. A patch alone needs nothing.
+        let info = FileInfo::of(one.as_bytes()).unwrap();
+        assert_eq!((info.form, info.secret_beside), ("filter", beside));
+        let info = FileInfo::of(today.patches()[0].as_bytes()).unwrap();
+        assert_eq!((info.form, info.secret_beside), ("patch", false));
+        let remote = Remote::open(one.as_bytes().to_vec(), one.as_bytes().len() as u64).unwrap_err();
+        let expected = "filter without partitions";
+        assert_eq!(remote, FormatError::Form { found: "filter with patches", expected });
         assert_eq!(Filter::open(one.as_bytes().to_vec()).is_err(), beside);
         assert!(Filter::open_with_secret(one.as_bytes().to_vec(), [1, 2]).is_err());
+    }
+}
+
+/// A later release may not read the whole if it may not read the base.
+#[test]
+fn a_base_that_may_change_makes_a_file_that_may_change() {
+    let mut lists = lists(300, 400, 15);
+    for kind in ["integrated", "steered"] {
+        let options = Options::default().kind(kind.parse().unwrap()).fpr(0.01);
+        let base = options.build(side(&lists, true)).exclude(side(&lists, false)).finish().unwrap();
+        change(&mut lists, 5, 1);
+        let patch = diff(&base.with_patches([]).unwrap(), &lists, Options::default()).unwrap();
+        let one = base.with_patches([patch]).unwrap().finish().unwrap();
+        assert_eq!((base.may_change(), one.may_change()), (kind == "integrated", kind == "integrated"));
+        assert_eq!(FileInfo::of(one.as_bytes()).unwrap().may_change, base.may_change());
     }
 }
 
@@ -424,16 +447,35 @@ fn impossible_fields_are_named() {
         (0, "truncated or damaged: the payload needs ", &|p| {
             p.payload.pop();
         }),
+        // A byte behind the list, a hash of more bits than there are, partitions that descend.
+        (0, "invalid file: digests of a patch: not a list of as many", &|p| {
+            p.directory[22] += 1;
+            p.payload.push(0);
+        }),
+        (0, "invalid file: digests of a patch: not a list of as many", &|p| p.directory[20] -= 1),
+        (0, "invalid file: partitions of a patch are not in order", &|p| {
+            p.directory[18] = 2;
+            p.payload.extend([[2; 8], [1; 8]].as_flattened());
+        }),
         (1, "hash 5 is not supported by this release", &|p| p.head[FORM] = 0),
         (1, "invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
         (2, "invalid file: directory: number of patches is 129, expected 1 to 128", &|p| {
             p.directory.splice(1..2, [129, 1]);
         }),
         (2, "the file holds a patch; expected a filter", &|p| p.directory[0] = 1),
+        (2, "invalid file: directory: bytes after its end", &|p| p.directory.push(0)),
+        (2, "invalid file: 3 bytes between payload and directory", &|p| p.payload.extend([0; 3])),
     ] {
         let text = change(file, edit);
         assert!(text.starts_with(expected), "{text}; expected {expected}");
     }
+    // A patch of the same base whose keys are of another type.
+    let mut parts = Parts::of(&small()[0]).unwrap();
+    parts.head[KEY_TYPE] = 0;
+    let text = Patch::open(parts.file()).unwrap();
+    let base = exact(&lists(200, 600, 19), Options::default());
+    let error = base.with_patches([text]).unwrap_err().to_string();
+    assert!(error.contains("its keys are bytes; expected integer"), "{error}");
     // A hash number of patches is of patches alone.
     let mut parts = Parts::of(exact(&lists(20, 20, 1), Options::default()).as_bytes()).unwrap();
     parts.head[HASH] = 5;

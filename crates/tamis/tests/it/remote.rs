@@ -201,6 +201,25 @@ fn tails_and_forms_are_checked() {
     assert!(matches!(Fetch::open(len, fetch).unwrap().contains("text"), Err(Error::Query(_))));
 }
 
+/// Sums of units that are no shards of the filter are sums of another file.
+#[test]
+fn lengths_of_sums_are_those_of_the_shards() {
+    for name in ["shards", "changing"] {
+        let path = format!("{}/tests/golden/{name}.tamis", env!("CARGO_MANIFEST_DIR"));
+        let sound = Parts::of(&std::fs::read(path).unwrap()).unwrap();
+        let open = |parts: &Parts| Remote::open(parts.file(), parts.file().len() as u64);
+        let mut places = vec![];
+        open(&sound.clone().with_sums(|at, _| places.push(at))).unwrap();
+        assert!(places.len() >= 2, "{name}");
+        for changed in places {
+            // A byte less leaves all other shards of a multiple of 64 where they are.
+            let shorter = sound.clone().with_sums(|at, len| *len -= u64::from(at == changed));
+            let error = open(&shorter).unwrap_err().to_string();
+            assert!(error.contains("its shards are not those of its sums"), "{name}, {changed}: {error}");
+        }
+    }
+}
+
 /// Shards without payload lie between others: ranges before and after them are found all the same.
 #[test]
 fn shards_without_keys_are_skipped() {

@@ -100,6 +100,21 @@ impl Parts {
         sums
     }
 
+    /// The same with other lengths in its sums: `edit` has the number of a unit and its length.
+    pub(crate) fn with_sums(mut self, mut edit: impl FnMut(usize, &mut u64)) -> Parts {
+        let (old, mut sums) = (self.sums(), vec![]);
+        let (mut from, mut number) = (&old[..], 0);
+        while let Some(code) = varint(&mut from) {
+            let (mut len, blocks) = (code >> 1, (code >> 1).div_ceil(1 << 16) as usize);
+            edit(number, &mut len);
+            put_varint(&mut sums, len << 1 | code & 1);
+            sums.extend_from_slice(&from[..8 * blocks]);
+            (from, number) = (&from[8 * blocks..], number + 1);
+        }
+        self.sums = Some((sums, self.payload.clone()));
+        self
+    }
+
     /// The sums of the same units of another payload.
     fn sums_of_units(&self, mut old: &[u8]) -> Option<Vec<u8>> {
         let (mut sums, mut end) = (vec![], FRONT);

@@ -229,7 +229,10 @@ impl Patched {
             put_varint(&mut contents, file.len() as u64);
         }
         let (keys, negatives) = (self.filter().len(), self.filter().excluded_len());
-        let header = Header { keys, negatives, ..Header::new(Form::Patch, Hasher::seeded(0), self.key_type()) };
+        // A release reads the whole only if it reads all of its files.
+        let may_change = crate::format::may_change(base) || patches.iter().any(Patch::may_change);
+        let header = Header::new(Form::Patch, Hasher::seeded(0), self.key_type());
+        let header = Header { keys, negatives, may_change, ..header };
         let mut writer = Writer::new(out, &header, vec![])?.with_metadata(self.filter().metadata());
         writer.payload(base)?;
         patches.iter().try_for_each(|patch| writer.payload(patch.as_bytes()))?;

@@ -14,7 +14,10 @@ use tamis::adaptive::{
 };
 use tamis::learned::{Grams, Learned};
 use tamis::sets::Editor;
-use tamis::{Bloom, Cuckoo, Filter, FormatError, Kind, Map, Quotient, Sequence, Sets, Stacked};
+use tamis::slices::{MANIFEST, SliceInfo, Sliced, file_name, join};
+use tamis::{
+    Bloom, BuildError, Cuckoo, Error, Filter, FormatError, Kind, Map, Patch, Quotient, Sequence, Sets, Stacked,
+};
 
 use super::corrupt::Random;
 use super::repair::{FORM, Parts};
@@ -111,6 +114,10 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
         Some(2) => ways!(Map::open),
         Some(3) => ways!(Sequence::open),
         Some(4) => ways!(Sets::open),
+        Some(6) => ways!(Filter::open, Patch::open),
+        Some(7) => ways!(a_slice),
+        // The slices take what they pay for, not the manifest.
+        Some(8) => usize::from(a_manifest(file).is_ok()),
         Some(10) => ways!(Learned::<Grams>::open),
         _ => ways!(
             Broom::restore,
@@ -125,13 +132,37 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
     }
 }
 
+/// A slice in memory, for a join that misses the others.
+fn a_slice(file: Bytes) -> Result<(), Error> {
+    SliceInfo::open(&file)?;
+    match join([file]) {
+        Err(Error::Build(BuildError::Slices { reason, .. })) if reason.contains("is missing") => Ok(()),
+        joined => joined.map(drop),
+    }
+}
+
+/// A manifest beside golden slices.
+fn a_manifest(file: &[u8]) -> Result<(), Error> {
+    let dir = tempfile::tempdir()?;
+    for slice in (0..2).map(file_name) {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-slices");
+        std::fs::copy(Path::new(golden).join(&slice), dir.path().join(&slice))?;
+    }
+    std::fs::write(dir.path().join(MANIFEST), file)?;
+    Sliced::read(dir.path()).map(drop)
+}
+
 /// All golden files: every form and every kind.
 pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut files = vec![];
-    for folder in ["golden", "golden-maps", "golden-sets", "golden-adaptive", "golden-learned"] {
+    let folders = ["", "-maps", "-sets", "-adaptive", "-learned", "-patches", "-slices"];
+    for folder in folders.map(|name| format!("golden{name}")) {
         for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|end| end != "tamis") {
+                continue; // a plan
+            }
             files.push((path.display().to_string(), std::fs::read(path).unwrap()));
         }
     }

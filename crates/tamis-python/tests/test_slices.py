@@ -150,7 +150,7 @@ def test_a_folder_is_the_filter(case, tmp_path):
     paths = [folder / slices.file_name(number) for number in range(whole.slices)]
     assert slices.join_to(tmp_path / "joined", paths[::-1]) == one.nbytes
     assert tamis.open(tmp_path / "joined") == one
-    with pytest.raises(tamis.FormatError, match="without it"):
+    with pytest.raises(tamis.FormatError, match="a secret was given"):
         tamis.open(folder, secret=b"0" * 16)
     data = bytearray(paths[0].read_bytes())
     data[20] ^= 1
@@ -165,22 +165,22 @@ def test_a_folder_is_the_filter(case, tmp_path):
 
 
 def test_limits_of_a_task():
-    members, _ = columns(0)
-    split, surveys = plan_of({}, members, [])
-    plan = slices.plan({}, "bytes", slices.merge(surveys), 1)
-    for limits in (
-        {"memory": 1},
-        {"disk": 0, "memory": 1 << 19},
-        {"threads": 0},
-        {"tmp": "/nowhere", "memory": 1 << 19},
-    ):
+    members = np.arange(1_000_000)
+    split = slices.split(members, PARTS)[0]
+    surveys = [slices.survey({}, part, PARTS, [split[part]], []) for part in range(PARTS)]
+    plan = slices.plan({}, "integer", slices.merge(surveys), 1)
+    # The least memory, 4 MiB, does not hold 16 MB of digests.
+    for limits in ({"disk": 0, "memory": 1}, {"threads": 0}, {"tmp": "/nowhere", "memory": 1}):
         with pytest.raises(tamis.Error):
-            slices.slice(plan, 0, split[0], [], **limits)
+            slices.slice(plan, 0, split, [], **limits)
+        if "threads" not in limits:
+            with pytest.raises(tamis.Error):
+                slices.sketch(plan, 0, 1, split, **limits)
     with pytest.raises(tamis.InputError, match="seed: not an option"):
-        slices.slice(plan, 0, split[0], [], seed=1)
+        slices.slice(plan, 0, split, [], seed=1)
     with pytest.raises(tamis.Error, match="no file"):
         slices.slice(plan, 0, [("no file", 0, 16)], [])
-    assert slices.join([slices.slice(plan, 0, split[0], [], threads=1, memory=8 << 20)]) == tamis.build(members)
+    assert slices.join([slices.slice(plan, 0, split, [], threads=1, memory=8 << 20)]) == tamis.build(members)
 
 
 def test_secrets_and_numbers_of_slices():
@@ -195,6 +195,8 @@ def test_secrets_and_numbers_of_slices():
         assert built(options, found, [b""] * PARTS) == tamis.build(members, **options)
     with pytest.raises(tamis.InputError, match="secret_beside"):
         _parts.ready({"secret": secret, "secret_beside": True}, PARTS, PARTS)
+    with pytest.raises(tamis.InputError, match="drawn again"):
+        slices.split(members, PARTS, secret=True)
     with pytest.raises(tamis.InputError, match="16 of 8 parts"):
         _parts.ready({}, 8, 16)
     _, surveys = plan_of({"shard_bytes": 4096}, members, [])

@@ -43,8 +43,10 @@ def file_name(number: int) -> str:
 def split(keys: Any, parts: int, **hashed: Any) -> tuple[list[bytes], str]:
     """Hashes a column: the digests of each of ``parts`` parts, a power of two, and the key type, "" without keys.
 
-    The options are ``seed`` and ``secret``.
+    The options are ``seed`` and ``secret``, which all rounds need alike.
     """
+    if hashed.get("secret") is True:
+        raise InputError("secret: drawn again by each call; expected 16 bytes or 32 hexadecimal digits")
     return _tamis._split(keys, parts, hashed)
 
 

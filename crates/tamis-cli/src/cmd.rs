@@ -80,9 +80,8 @@ fn at(error: Error, name: &str) -> Error {
 fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
     let name = shown(path);
     match fs::metadata(path) {
-        Ok(data) if data.is_dir() && !mapped::is_folder(path) => {
-            bail!("{name}: is a directory; expected a {what} file")
-        }
+        _ if mapped::is_folder(path) => {}
+        Ok(data) if data.is_dir() => bail!("{name}: is a directory; expected a {what} file"),
         Ok(data) if !data.is_file() && name != "standard input" => {
             bail!("{name}: is a pipe or a device; expected a {what} file, or - for standard input")
         }
@@ -100,6 +99,9 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
                 _ => "",
             };
             anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))
+        }
+        tamis::Error::Io { path: Some(slice), error } if error.kind() == io::ErrorKind::NotFound && path.exists() => {
+            anyhow!("{}: no such file; expected all slices that the manifest names", shown(&slice))
         }
         tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
             anyhow!("{name}: no such file; expected {} file", with_article(what))

@@ -44,7 +44,7 @@ impl Queried {
             }
             Queried::Sliced(_) if !patches.is_empty() => {
                 bail!(
-                    "--patch: {} has slices, which have no patches; expected a file; use tamis slice join",
+                    "--patch: {} is a folder of slices, which has no patches; expected a file; use tamis slice join",
                     shown(path)
                 )
             }

@@ -290,6 +290,7 @@ fn slices_that_do_not_belong_together() {
     let of_another = refused(first.slice(1, keys.iter().copied(), []));
     assert!(of_another.starts_with("keys: a digest ") && of_another.contains("is not of range 1/4"), "{of_another}");
     assert!(refused(first.slice(4, [], [])).starts_with("slice: 4 of 4"));
+    assert!(refused(first.clone().threads(0).slice(0, [], [])).starts_with("threads 0: out of range"));
     let part = |index, count, options: &Options<'_>| {
         let range = KeyRange::new(index, count).unwrap();
         Survey::new(options, range, of(&keys, range), []).unwrap()

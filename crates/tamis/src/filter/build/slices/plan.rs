@@ -460,6 +460,8 @@ impl Plan {
     /// [`BuildError::Slices`] if there is no slice of this number, or the plan has no layers yet.
     pub fn gather(&self, slice: u32) -> Result<Gather, Error> {
         self.design()?;
+        // Threads may have been set since.
+        self.options.check()?;
         Ok(Gather::prepared(self.options.clone(), self.range(slice)?))
     }
 

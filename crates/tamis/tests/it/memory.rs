@@ -115,8 +115,8 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
         Some(3) => ways!(Sequence::open),
         Some(4) => ways!(Sets::open),
         Some(6) => ways!(Filter::open, Patch::open),
-        Some(7) => ways!(a_slice),
-        // The slices take what they pay for, not the manifest.
+        // Joining plans again, and the slices of a manifest take what they pay for themselves.
+        Some(7) => ways!(slice_info) + usize::from(a_slice(file.to_vec()).is_ok()),
         Some(8) => usize::from(a_manifest(file).is_ok()),
         Some(10) => ways!(Learned::<Grams>::open),
         _ => ways!(
@@ -132,9 +132,12 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
     }
 }
 
+fn slice_info(file: Bytes) -> Result<SliceInfo, FormatError> {
+    SliceInfo::open(&file)
+}
+
 /// A slice in memory, for a join that misses the others.
-fn a_slice(file: Bytes) -> Result<(), Error> {
-    SliceInfo::open(&file)?;
+fn a_slice(file: Vec<u8>) -> Result<(), Error> {
     match join([file]) {
         Err(Error::Build(BuildError::Slices { reason, .. })) if reason.contains("is missing") => Ok(()),
         joined => joined.map(drop),

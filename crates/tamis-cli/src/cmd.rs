@@ -80,6 +80,7 @@ fn at(error: Error, name: &str) -> Error {
 fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, tamis::Error>) -> Result<T> {
     let name = shown(path);
     match fs::metadata(path) {
+        _ if mapped::is_folder(path) => {}
         Ok(data) if data.is_dir() => bail!("{name}: is a directory; expected a {what} file"),
         Ok(data) if !data.is_file() && name != "standard input" => {
             bail!("{name}: is a pipe or a device; expected a {what} file, or - for standard input")
@@ -94,9 +95,13 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
                 "filter" => "; use tamis query or tamis verify",
                 "patch" => "; use it with --patch behind its filter",
                 "slice of a filter" => "; use tamis slice join",
+                "manifest of slices" => "; use tamis query, verify or inspect with the folder of the slices",
                 _ => "",
             };
             anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))
+        }
+        tamis::Error::Io { path: Some(slice), error } if error.kind() == io::ErrorKind::NotFound && path.exists() => {
+            anyhow!("{}: no such file; expected all slices that the manifest names", shown(&slice))
         }
         tamis::Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
             anyhow!("{name}: no such file; expected {} file", with_article(what))
@@ -183,8 +188,8 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// What a report says about a filter's layers.
-fn layers(filter: &Filter) -> Vec<Value> {
-    let layers = filter.layers().map(|layer| {
+fn layers(layers: impl Iterator<Item = tamis::LayerInfo>) -> Vec<Value> {
+    let layers = layers.map(|layer| {
         json!({
             "group": layer.group,
             "role": role(layer.role),
@@ -201,13 +206,13 @@ fn role(role: tamis::Role) -> String {
 }
 
 /// The lines about the layers of a filter.
-fn layer_lines(filter: &Filter) -> String {
+fn layer_lines(layers: impl Iterator<Item = tamis::LayerInfo>) -> String {
     let line = |(i, layer): (usize, tamis::LayerInfo)| {
         let group = layer.group.map(|group| format!("group {group}, ")).unwrap_or_default();
         let (role, size) = (role(layer.role), grouped(layer.bytes));
         format!("layer {i:<5} {group}{role}: {}, {}, {size} bytes\n", layer.structure, layer.details)
     };
-    filter.layers().enumerate().map(line).collect()
+    layers.enumerate().map(line).collect()
 }
 
 /// What a report says about the groups of a partitioned filter.

@@ -1,4 +1,4 @@
-//! a file, or standard input -> what it holds, verified; files are memory maps.
+//! a file, standard input, or a folder of slices -> what it holds, verified; files are memory maps.
 #![allow(unsafe_code)]
 
 use std::io::{self, Read as _};
@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use tamis::learned::Learned;
+use tamis::slices::{MANIFEST, SliceInfo, Sliced};
 use tamis::{Error, FileInfo, Filter, FormatError, Map, Patch, Sequence, Sets};
 
 /// Whether payloads are compared with their checksum before they are queried.
@@ -42,6 +43,27 @@ fn stdin() -> io::Result<&'static [u8]> {
     Ok(BYTES.get().map_or(&[], Vec::as_slice))
 }
 
+const MANIFEST_FORM: &str = "manifest of slices";
+
+/// Whether a path is a folder of slices with their manifest.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.is_dir() && path.join(MANIFEST).is_file()
+}
+
+/// Opens the slices of a folder, which is named by itself or by its manifest, as one filter.
+pub(crate) fn sliced(path: &Path, how: How) -> Result<Sliced, Error> {
+    if how.secret.is_some() {
+        return Err(FormatError::NoSecret.into());
+    }
+    let parent = || path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // SAFETY: as for a file: slices are replaced by renaming and never changed in place.
+    let opened = unsafe { Sliced::mmap(if path.is_dir() { path } else { parent() }) }?;
+    if !how.no_verify {
+        opened.verify()?;
+    }
+    Ok(opened)
+}
+
 macro_rules! mapped {
     ($($name:ident: $type:ty;)*) => {$(
         pub(crate) fn $name(path: &Path, how: How) -> Result<$type, Error> {
@@ -53,6 +75,9 @@ macro_rules! mapped {
                     None => <$type>::open(bytes),
                 };
                 return Ok(opened?);
+            }
+            if is_folder(path) {
+                return Err(FormatError::Form { found: MANIFEST_FORM, expected: stringify!($name) }.into());
             }
             // SAFETY: a file of ours is replaced by renaming and never changed in place. Another program that cuts it while we
             // run can end this process, as with every tool that maps its input.
@@ -80,6 +105,7 @@ mapped! {
 }
 
 /// A tamis file of any form.
+#[allow(clippy::large_enum_variant, reason = "there is one of them")]
 pub(crate) enum Any {
     Filter(Filter),
     Map(Map),
@@ -87,6 +113,10 @@ pub(crate) enum Any {
     Sets(Sets),
     Patch(Patch),
     Learned(Learned),
+    /// The bytes of one slice.
+    Slice(Vec<u8>, SliceInfo),
+    /// A folder of slices.
+    Sliced(Sliced),
     /// The bytes of a snapshot, of which the library shows little without its keys.
     Adaptive(Vec<u8>),
 }
@@ -100,7 +130,8 @@ impl Any {
             Any::Sets(sets) => sets.as_bytes(),
             Any::Patch(patch) => patch.as_bytes(),
             Any::Learned(filter) => filter.as_bytes(),
-            Any::Adaptive(bytes) => bytes,
+            Any::Sliced(slices) => slices.manifest(),
+            Any::Adaptive(bytes) | Any::Slice(bytes, _) => bytes,
         }
     }
 
@@ -113,9 +144,16 @@ impl Any {
             Any::Sets(_) => "sets",
             Any::Patch(_) => "patch",
             Any::Learned(_) => "learned",
+            Any::Slice(..) => "slice",
+            Any::Sliced(_) => "slices",
             Any::Adaptive(_) => "adaptive",
         }
     }
+}
+
+/// All bytes of a file.
+fn all(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() == "-" { Ok(stdin()?.to_vec()) } else { std::fs::read(path) }
 }
 
 /// Opens a file as what it says it is.
@@ -128,12 +166,18 @@ pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
             "patch" => patch(path, how).map(Any::Patch),
             "learned filter" => learned(path, how).map(Any::Learned),
             "adaptive filter" => {
-                let bytes = if path.as_os_str() == "-" { stdin()?.to_vec() } else { std::fs::read(path)? };
+                let bytes = all(path)?;
                 if !how.no_verify {
                     FileInfo::verified(&bytes)?;
                 }
                 Ok(Any::Adaptive(bytes))
             }
+            "slice of a filter" => {
+                let bytes = all(path)?;
+                let info = if how.no_verify { SliceInfo::open_unverified(&bytes) } else { SliceInfo::open(&bytes) };
+                Ok(Any::Slice(bytes, info?))
+            }
+            MANIFEST_FORM if path.as_os_str() != "-" => sliced(path, how).map(Any::Sliced),
             _ => Err(FormatError::Form { found, expected }.into()),
         },
         filter => filter.map(Any::Filter),

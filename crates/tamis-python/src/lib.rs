@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Python's lock is released while keys are hashed, filters built and queries answered. Unsafe code is where other libraries lend
-//! memory: `memory`, `arrow`, `numpy`, `chunk` (the bytes of a view) and `file` (memory maps, the buffer protocol).
+//! memory: `memory`, `arrow`, `numpy`, `chunk` (the bytes of a view), `file` (memory maps, the buffer protocol) and `sliced` (maps).
 
 mod answers;
 mod arrow;
@@ -29,6 +29,7 @@ mod objects;
 mod options;
 mod pickle;
 mod sets;
+mod sliced;
 mod slices;
 
 /// See `tamis`.
@@ -51,7 +52,10 @@ mod _tamis {
     #[pymodule_export]
     use crate::sets::{_sets, Sets};
     #[pymodule_export]
+    use crate::sliced::Sliced;
+    #[pymodule_export]
     use crate::slices::{
-        _join, _merge, _plan_slices, _refine, _rounds, _sketch, _slice, _split, _survey, _with_sketch,
+        _join, _join_to, _merge, _plan_slices, _refine, _rounds, _sketch, _slice, _slice_to, _split, _survey,
+        _with_sketch, _write_manifest,
     };
 }

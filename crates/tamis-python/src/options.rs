@@ -134,6 +134,21 @@ impl Watch {
     }
 }
 
+/// Memory, disk and the folder of temporary files.
+pub(crate) fn limits(given: &Given<'_>) -> Result<Limits, Failure> {
+    let mut limits = Limits::default();
+    if let Some(bytes) = given.take("memory")? {
+        limits = limits.memory(bytes);
+    }
+    if let Some(bytes) = given.take("disk")? {
+        limits = limits.disk(bytes);
+    }
+    if let Some(folder) = given.take::<std::path::PathBuf>("tmp")? {
+        limits = limits.tmp(folder);
+    }
+    Ok(limits)
+}
+
 /// The options that all builds share.
 pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>), Failure> {
     let mut options = Options::default();
@@ -165,16 +180,7 @@ pub(crate) fn common(given: &Given<'_>) -> Result<(Options<'static>, Arc<Watch>)
     if let Some(threads) = given.take("threads")? {
         options = options.threads(threads);
     }
-    let mut limits = Limits::default();
-    if let Some(bytes) = given.take("memory")? {
-        limits = limits.memory(bytes);
-    }
-    if let Some(bytes) = given.take("disk")? {
-        limits = limits.disk(bytes);
-    }
-    if let Some(folder) = given.take::<std::path::PathBuf>("tmp")? {
-        limits = limits.tmp(folder);
-    }
+    let limits = limits(given)?;
     let watch = Arc::new(Watch {
         cancel: Arc::default(),
         error: Mutex::default(),

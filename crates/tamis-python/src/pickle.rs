@@ -67,6 +67,9 @@ pub(crate) fn _open<'py>(
     secret: Option<&Bound<'py, PyAny>>,
     text: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if path.is_dir() {
+        return Ok(Bound::new(py, crate::sliced::open(py, path, mmap, verify, secret.is_some())?)?.into_any());
+    }
     let found = py.detach(|| form(&path))?;
     match found {
         "filter" | "partitioned filter" => {

@@ -1,10 +1,14 @@
 //! digests in parts -> slices of one filter: the rounds of `tamis::slices`, in bytes and text that engines carry.
 
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
-use tamis::slices::{KeyRange, Plan, Round, Sketch, Survey};
-use tamis::{Digest, Key, KeyType, Options};
+use tamis::slices::{Gather, KeyRange, Plan, Round, Sketch, Survey};
+use tamis::{Digest, Error, Key, KeyType, Options};
 
 use crate::chunk::Take;
 use crate::column::Column;
@@ -13,7 +17,7 @@ use crate::filter::Filter;
 use crate::options::{self, Given};
 
 /// Bytes of a digest.
-const WIDTH: usize = 16;
+const WIDTH: u64 = 16;
 
 struct Split<'a> {
     hasher: &'a tamis::Hasher,
@@ -55,13 +59,66 @@ pub(crate) fn _split<'py>(
     Ok((split.iter().map(|part| PyBytes::new(py, part)).collect(), key_type))
 }
 
-/// The digests in some pieces.
-fn digests(pieces: &[PyBackedBytes]) -> Result<impl Iterator<Item = Digest>, Failure> {
-    if pieces.iter().any(|piece| !piece.len().is_multiple_of(WIDTH)) {
+/// Digests of a part, 16 bytes for each: in memory, or in a file, from an offset on, so many bytes.
+#[derive(FromPyObject)]
+pub(crate) enum Piece {
+    Held(PyBackedBytes),
+    File(PathBuf, u64, u64),
+}
+
+impl Piece {
+    fn len(&self) -> u64 {
+        match self {
+            Piece::Held(bytes) => bytes.len() as u64,
+            Piece::File(_, _, len) => *len,
+        }
+    }
+
+    fn read(&self) -> Result<Box<dyn Read + '_>, Error> {
+        match self {
+            Piece::Held(bytes) => Ok(Box::new(&bytes[..])),
+            Piece::File(path, start, len) => {
+                let open = || {
+                    let mut file = File::open(path)?;
+                    file.seek(SeekFrom::Start(*start))?;
+                    Ok(file)
+                };
+                let file = open().map_err(|error| Error::Io { path: Some(path.clone()), error })?;
+                Ok(Box::new(BufReader::with_capacity(1 << 16, file).take(*len)))
+            }
+        }
+    }
+
+    fn each(&self, push: &mut dyn FnMut(Digest) -> Result<(), Error>) -> Result<(), Error> {
+        let (mut from, mut bytes) = (self.read()?, [0; WIDTH as usize]);
+        for _ in 0..self.len() / WIDTH {
+            from.read_exact(&mut bytes).map_err(|error| match self {
+                Piece::File(path, ..) => Error::Io { path: Some(path.clone()), error },
+                Piece::Held(_) => error.into(),
+            })?;
+            push(Digest::from_bits(u128::from_le_bytes(bytes)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the digests in pieces of both sides.
+fn filled(mut gather: Gather, members: &[Piece], excluded: &[Piece]) -> Result<Gather, Failure> {
+    if members.iter().chain(excluded).any(|piece| !piece.len().is_multiple_of(WIDTH)) {
         return Err(Failure::Input("digests: cut in two; expected 16 bytes for each".into()));
     }
-    let all = pieces.iter().flat_map(|piece| piece.as_chunks::<WIDTH>().0);
-    Ok(all.map(|bytes| Digest::from_bits(u128::from_le_bytes(*bytes))))
+    members.iter().try_for_each(|piece| piece.each(&mut |digest| gather.push(digest)))?;
+    excluded.iter().try_for_each(|piece| piece.each(&mut |digest| gather.exclude(digest)))?;
+    Ok(gather)
+}
+
+/// A plan, with the limits of the task that reads it.
+fn limited(text: &str, limits: &Bound<'_, PyDict>) -> Result<Plan, Failure> {
+    let given = Given::new(limits)?;
+    let (threads, found) = (given.take("threads")?, options::limits(&given)?);
+    given.end()?;
+    let plan = plan(text)?.limits(found);
+    Ok(if let Some(threads) = threads { plan.threads(threads) } else { plan })
 }
 
 fn filter_options(options: &Bound<'_, PyDict>) -> Result<Options<'static>, Failure> {
@@ -82,13 +139,13 @@ pub(crate) fn _survey<'py>(
     options: &Bound<'py, PyDict>,
     part: u32,
     parts: u32,
-    members: Vec<PyBackedBytes>,
-    excluded: Vec<PyBackedBytes>,
+    members: Vec<Piece>,
+    excluded: Vec<Piece>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let options = filter_options(options)?;
     let survey = py.detach(|| {
-        let survey = Survey::new(&options, KeyRange::new(part, parts)?, digests(&members)?, digests(&excluded)?)?;
-        Ok::<_, Failure>(survey.to_bytes())
+        let gather = Gather::new(&options, KeyRange::new(part, parts)?)?;
+        Ok::<_, Failure>(filled(gather, &members, &excluded)?.survey()?.to_bytes())
     })?;
     Ok(PyBytes::new(py, &survey))
 }
@@ -137,12 +194,13 @@ pub(crate) fn _sketch<'py>(
     text: &str,
     part: u32,
     parts: u32,
-    excluded: Vec<PyBackedBytes>,
+    excluded: Vec<Piece>,
+    limits: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let plan = plan(text)?;
+    let plan = limited(text, limits)?;
     let sketch = py.detach(|| {
-        let sketch = plan.sketch(KeyRange::new(part, parts)?, digests(&excluded)?)?;
-        Ok::<_, Failure>(sketch.to_bytes())
+        let gather = plan.gather_range(KeyRange::new(part, parts)?);
+        Ok::<_, Failure>(filled(gather, &[], &excluded)?.sketch(&plan)?.to_bytes())
     })?;
     Ok(PyBytes::new(py, &sketch))
 }
@@ -167,26 +225,69 @@ pub(crate) fn _slice<'py>(
     py: Python<'py>,
     text: &str,
     number: u32,
-    members: Vec<PyBackedBytes>,
-    excluded: Vec<PyBackedBytes>,
+    members: Vec<Piece>,
+    excluded: Vec<Piece>,
+    limits: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let plan = plan(text)?;
-    let bytes = py.detach(|| Ok::<_, Failure>(plan.slice(number, digests(&members)?, digests(&excluded)?)?))?;
-    Ok(PyBytes::new(py, &bytes))
+    let plan = limited(text, limits)?;
+    let build = || Ok::<_, Failure>(filled(plan.gather(number)?, &members, &excluded)?.slice(&plan)?);
+    Ok(PyBytes::new(py, &py.detach(build)?))
+}
+
+/// Builds one slice into a file, and returns its length.
+#[pyfunction]
+pub(crate) fn _slice_to(
+    py: Python<'_>,
+    path: PathBuf,
+    text: &str,
+    number: u32,
+    members: Vec<Piece>,
+    excluded: Vec<Piece>,
+    limits: &Bound<'_, PyDict>,
+) -> PyResult<u64> {
+    let plan = limited(text, limits)?;
+    let build = || Ok::<_, Failure>(filled(plan.gather(number)?, &members, &excluded)?.slice_to(&plan, path)?.bytes);
+    Ok(py.detach(build)?)
+}
+
+/// Slices that are all in memory, or all files.
+#[derive(FromPyObject)]
+pub(crate) enum Slices {
+    Held(Vec<PyBackedBytes>),
+    Files(Vec<PathBuf>),
+}
+
+/// The bytes of Python objects, which are not copied.
+fn held(slices: Vec<PyBackedBytes>) -> impl Iterator<Item = bytes::Bytes> {
+    slices.into_iter().map(bytes::Bytes::from_owner)
 }
 
 /// The next plan, if excluded keys were chosen to pass the first layer; mostly none.
 #[pyfunction]
-pub(crate) fn _refine(py: Python<'_>, text: &str, slices: Vec<PyBackedBytes>) -> PyResult<Option<String>> {
+pub(crate) fn _refine(py: Python<'_>, text: &str, slices: Slices) -> PyResult<Option<String>> {
     let plan = plan(text)?;
-    let slices: Vec<Vec<u8>> = slices.iter().map(|slice| slice.to_vec()).collect();
-    Ok(py.detach(|| Ok::<_, Failure>(plan.refine(slices)?.map(|plan| plan.to_string())))?)
+    let next = py.detach(|| match slices {
+        Slices::Held(slices) => plan.refine(held(slices)),
+        Slices::Files(paths) => plan.refine_files(paths),
+    });
+    Ok(next.map_err(Failure::from)?.map(|plan| plan.to_string()))
 }
 
 /// Joins all slices of one plan, in any order.
 #[pyfunction]
 pub(crate) fn _join(py: Python<'_>, slices: Vec<PyBackedBytes>) -> PyResult<Filter> {
-    let slices: Vec<Vec<u8>> = slices.iter().map(|slice| slice.to_vec()).collect();
-    let inner = py.detach(|| Ok::<_, Failure>(tamis::slices::join(slices)?))?;
+    let inner = py.detach(|| tamis::slices::join(held(slices))).map_err(Failure::from)?;
     Ok(Filter { inner, text: true })
+}
+
+/// Joins the files of all slices of one plan, in any order, to a file; returns its length.
+#[pyfunction]
+pub(crate) fn _join_to(py: Python<'_>, path: PathBuf, slices: Vec<PathBuf>) -> PyResult<u64> {
+    Ok(py.detach(|| tamis::slices::join_to(path, slices)).map_err(Failure::from)?)
+}
+
+/// Writes the manifest of a folder of slices.
+#[pyfunction]
+pub(crate) fn _write_manifest(py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+    Ok(py.detach(|| tamis::slices::write_manifest(folder)).map_err(Failure::from)?)
 }

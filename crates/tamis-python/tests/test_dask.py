@@ -45,6 +45,33 @@ def test_one_build(client):
     assert tamis.dask.build(series, parts=4, seed=3) == tamis.build(np.arange(50_000), seed=3)
 
 
+def test_a_folder(client, tmp_path):
+    import tamis.dask
+
+    folder = tmp_path / "slices"
+    options = {"exclude": (frame(OTHERS), "key"), "parts": 8, "memory": 64 << 20, **OPTIONS}
+    made = tamis.dask.build(frame(MEMBERS), "key", folder=folder, **options)
+    assert made.slices == 8 and made == tamis.open(folder)
+    # Digests are gone.
+    assert len(list(folder.iterdir())) == 9
+    one = tamis.build(MEMBERS, exclude=OTHERS, **OPTIONS)
+    paths = [folder / tamis.slices.file_name(number) for number in range(8)]
+    assert tamis.slices.join_to(tmp_path / "joined", paths) == one.nbytes
+    assert tamis.open(tmp_path / "joined") == one
+    rows = frame([*MEMBERS[:100], "none of them"])
+    assert tamis.dask.contains(made, rows["key"]).compute().tolist() == [True] * 100 + [False]
+
+
+def test_a_secret(client):
+    import tamis.dask
+
+    secret = bytes(range(16))
+    made = tamis.dask.build(frame(MEMBERS), "key", parts=4, secret=secret)
+    assert made == tamis.build(MEMBERS, secret=secret)
+    drawn = tamis.dask.build(frame(MEMBERS), "key", parts=4, secret=True)
+    assert drawn != made and drawn.contains_many(MEMBERS).all()
+
+
 def test_answers(client):
     import tamis.dask
 
@@ -76,4 +103,5 @@ def test_a_worker_dies(client):
     time.sleep(1.0)
     os.kill(first, signal.SIGKILL)
     build.join(timeout=240)
+    assert not build.is_alive()
     assert made == [tamis.build(members, **OPTIONS)]

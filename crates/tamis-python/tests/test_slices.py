@@ -1,5 +1,6 @@
 """slices, built in parts -> the bytes of one build; what does not fit together is an error."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -29,7 +30,7 @@ def parts(column, options):
     return slices.split(column, PARTS, **hashed)[0]
 
 
-def built(options, members, excluded, each=None):
+def built(options, members, excluded, each=None, folder=None):
     """Runs all rounds here; a task runs twice, as if the first had failed."""
 
     def here(task, groups):
@@ -41,7 +42,7 @@ def built(options, members, excluded, each=None):
             assert again == made[-1]
         return made
 
-    return _parts.build(each or here, options, "bytes", PARTS, PARTS)
+    return _parts.build(each or here, options, "bytes", PARTS, PARTS, folder)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -109,3 +110,96 @@ def test_conflicts_and_key_types():
     assert slices.split([], PARTS)[1] == "" and slices.split([1], PARTS)[1] == "integer"
     with pytest.raises(tamis.KeyTypeError):
         _parts.one_type({"bytes", "integer", ""})
+
+
+@pytest.mark.parametrize("case", ["plain", "sketched"])
+def test_a_folder_is_the_filter(case, tmp_path):
+    options, count = CASES[case]
+    members, excluded = columns(count)
+    one = tamis.build(members, exclude=excluded if count else None, metadata="note", **options)
+    # Digests in files, of which a task reads those of its part; limits that make it use the disk.
+    sides = []
+    for name, column in (("members", members), ("excluded", excluded)):
+        path, at, places = tmp_path / name, 7, []
+        found = parts(column, options)
+        path.write_bytes(b"-------" + b"".join(found))
+        for digests in found:
+            places.append((path, at, len(digests)))
+            at += len(digests)
+        sides.append(places)
+    limits = {"memory": 4 << 20, "tmp": str(tmp_path), "threads": 1}
+    folder = tmp_path / "slices"
+    folder.mkdir()
+    whole = built({**options, "metadata": "note", **limits}, *sides, folder=folder)
+    assert isinstance(whole, tamis.Sliced) and whole.slices == len(list(folder.glob("slice-*")))
+    assert sorted(path.name for path in folder.iterdir())[0] == "manifest.tamis"
+    assert (len(whole), whole.excluded, whole.fpr, whole.key_type) == (len(one), one.excluded, one.fpr, one.key_type)
+    assert whole.metadata == b"note" and whole.layers == one.layers and whole.folder == folder
+    assert whole.contains_many(members).all() and not whole.contains_many(excluded).any()
+    unlisted = [f"unlisted {i}" for i in range(5000)]
+    assert (whole.contains_many(unlisted) == one.contains_many(unlisted)).all()
+    assert "member 1" in whole and b"member 2" in whole and whole.contains("member 3")
+    with pytest.raises(tamis.KeyTypeError):
+        whole.contains_many([1, 2])
+    with pytest.raises(tamis.KeyTypeError):
+        whole.contains(1.5)
+    for again in (pickle.loads(pickle.dumps(whole)), tamis.open(str(folder), mmap=False)):
+        assert again == whole and hash(again) == hash(whole) and again.identity == whole.identity
+        again.verify()
+    assert f"slices={whole.slices}" in repr(whole)
+    paths = [folder / slices.file_name(number) for number in range(whole.slices)]
+    assert slices.join_to(tmp_path / "joined", paths[::-1]) == one.nbytes
+    assert tamis.open(tmp_path / "joined") == one
+    with pytest.raises(tamis.FormatError, match="a secret was given"):
+        tamis.open(folder, secret=b"0" * 16)
+    data = bytearray(paths[0].read_bytes())
+    data[20] ^= 1
+    paths[0].write_bytes(data)
+    with pytest.raises(tamis.FormatError, match="slice-00000"):
+        tamis.open(folder)
+    paths[0].unlink()
+    with pytest.raises(tamis.Error, match="slice-00000"):
+        tamis.open(folder)
+    with pytest.raises(tamis.Error, match="slice-00000"):
+        slices.write_manifest(folder)
+
+
+def test_limits_of_a_task():
+    members = np.arange(1_000_000)
+    split = slices.split(members, PARTS)[0]
+    surveys = [slices.survey({}, part, PARTS, [split[part]], []) for part in range(PARTS)]
+    plan = slices.plan({}, "integer", slices.merge(surveys), 1)
+    # The least memory, 4 MiB, does not hold 16 MB of digests.
+    for limits in ({"disk": 0, "memory": 1}, {"threads": 0}, {"tmp": "/nowhere", "memory": 1}):
+        with pytest.raises(tamis.Error):
+            slices.slice(plan, 0, split, [], **limits)
+        if "threads" not in limits:
+            with pytest.raises(tamis.Error):
+                slices.sketch(plan, 0, 1, split, **limits)
+    with pytest.raises(tamis.InputError, match="seed: not an option"):
+        slices.slice(plan, 0, split, [], seed=1)
+    with pytest.raises(tamis.Error, match="no file"):
+        slices.slice(plan, 0, [("no file", 0, 16)], [])
+    assert slices.join([slices.slice(plan, 0, split, [], threads=1, memory=8 << 20)]) == tamis.build(members)
+
+
+def test_secrets_and_numbers_of_slices():
+    members, _ = columns(0)
+    secret = bytes(range(16))
+    options, hashed = _parts.ready({"secret": secret, "fpr": 0.01}, PARTS, PARTS)
+    assert hashed == {"secret": secret}
+    drawn, hashed = _parts.ready({"secret": True}, PARTS, PARTS)
+    assert hashed["secret"] == drawn["secret"] and len(drawn["secret"]) == 16
+    for options in (options, drawn):
+        found = slices.split(members, PARTS, secret=options["secret"])[0]
+        assert built(options, found, [b""] * PARTS) == tamis.build(members, **options)
+    with pytest.raises(tamis.InputError, match="secret_beside"):
+        _parts.ready({"secret": secret, "secret_beside": True}, PARTS, PARTS)
+    with pytest.raises(tamis.InputError, match="drawn again"):
+        slices.split(members, PARTS, secret=True)
+    with pytest.raises(tamis.InputError, match="16 of 8 parts"):
+        _parts.ready({}, 8, 16)
+    _, surveys = plan_of({"shard_bytes": 4096}, members, [])
+    plan = slices.plan({"shard_bytes": 4096}, "bytes", slices.merge(surveys), PARTS)
+    with pytest.raises(tamis.InputError, match="8 of 4 parts"):
+        slices.slice_of_range(plan, 0, 4)

@@ -47,6 +47,17 @@ def test_one_build(spark):
     assert tamis.spark.build(spark.range(5000), "id", parts=4, seed=3) == tamis.build(range(5000), seed=3)
 
 
+def test_a_folder_and_a_secret(spark, tmp_path):
+    import tamis.spark
+
+    table = rows(spark, "member", COUNT)
+    made = tamis.spark.build(table, "key", parts=8, folder=tmp_path / "slices", secret=True, **OPTIONS)
+    assert made.slices == 8 and made == tamis.open(tmp_path / "slices")
+    assert made.contains_many(keys("member", COUNT)).all()
+    found = table.withColumn("hit", tamis.spark.contains(made, table.key)).groupBy("hit").count().collect()
+    assert {row.hit: row["count"] for row in found} == {True: COUNT}
+
+
 def test_answers(spark):
     import tamis.spark
 
@@ -93,4 +104,5 @@ def test_an_executor_dies(spark):
     assert found
     os.kill(found[0], signal.SIGKILL)
     build.join(timeout=240)
+    assert not build.is_alive()
     assert made == [tamis.build(keys("member", 400_000), **OPTIONS)]

@@ -492,10 +492,22 @@ impl<'a> Sums<'a> {
         }
         let code = self.from.varint()?;
         let (len, is_aligned) = (code >> 1, code & 1 == 1);
+        FormatError::check(len > 0, || "directory: sums of a unit without bytes")?;
         let start = if is_aligned { self.end.next_multiple_of(64) } else { self.end };
         let sums = self.from.take(8 * len.div_ceil(BLOCK))?;
         self.end = start.checked_add(len).filter(|&end| end < 1 << 63).ok_or_else(|| too_long(len))?;
         Ok(Some((start, len, sums)))
+    }
+
+    /// Where the units of sections end that `tail` skips, if units that its form knows end at `end`; nothing if others are left.
+    pub(crate) fn end(mut self, tail: &Tail<'_>, mut end: u64) -> Result<Option<u64>, FormatError> {
+        while let Some((start, len, _)) = self.next()? {
+            if !tail.skips {
+                return Ok(None);
+            }
+            end = start + len;
+        }
+        Ok(Some(end))
     }
 }
 

@@ -167,7 +167,7 @@ fn as_fields(args: &BuildArgs, inputs: &Inputs, built: &Built) -> serde_json::Va
         "shards": filter.map(Filter::shards),
         "partitions": filter.and_then(partitions),
         "groups": filter.and_then(groups),
-        "layers": filter.map(layers),
+        "layers": filter.map(|filter| layers(filter.layers())),
     })
 }
 
@@ -230,7 +230,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
     }
     let filter = filter.as_ref();
     out += &filter.map(partition_lines).unwrap_or_default();
-    out += &filter.map(layer_lines).unwrap_or_default();
+    out += &filter.map(|filter| layer_lines(filter.layers())).unwrap_or_default();
     let _ = writeln!(out, "file        {output}");
     out += &size_line(*bytes, stats.keys, bound(args, built));
     if let Some(w) = workload {

@@ -9,6 +9,7 @@ use tamis::{FileInfo, Filter};
 use super::{
     approx, as_file, bits_per_key, bound, fpr_line, grouped, groups, hash_line, is_estimate, layer_lines, layers,
     learn, map, open_file, overhead, partition_lines, partitions, patch, print, put_hash, sets, shown, size_line,
+    slice,
 };
 use crate::Outcome;
 use crate::input;
@@ -16,13 +17,13 @@ use crate::json;
 use crate::mapped::{self, Any, VerifyArgs};
 use crate::secret::SecretArgs;
 
-/// Show what is in a tamis file: a filter, a learned filter, a patch, a map, a sequence, a set index or an adaptive filter
+/// Show what is in a tamis file: a filter, a learned filter, a patch, a map, a sequence, a set index, an adaptive filter or slices
 ///
 /// Prints keys, hash, size, layers and their sizes. A map is a tree: every node is a line, indented below the node above it.
 /// Of an adaptive filter only the size is shown.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// File of any form; - is standard input
+    /// File of any form, or a folder of slices with their manifest; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// List the sets of a set index: number, name, keys
@@ -52,6 +53,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         Any::Sets(index) => sets::inspect::report(index, args.names),
         Any::Patch(found) => (patch::patch_fields(found), patch::patch_lines(found)),
         Any::Learned(filter) => (learn::fields(filter), learn::lines(filter)),
+        Any::Slice(bytes, info) => (slice::fields(info, bytes.len()), slice::lines(info, bytes.len())),
+        Any::Sliced(slices) => (slice::folder_fields(slices), slice::folder_lines(slices)),
         Any::Adaptive(bytes) => (json!({ "bytes": bytes.len() }), size_line(bytes.len() as u64, 0, None)),
     };
     let info = FileInfo::of(any.bytes())?;
@@ -110,7 +113,7 @@ pub(super) fn fields(filter: &Filter) -> Value {
         "shards": filter.shards(),
         "partitions": partitions(filter),
         "groups": groups(filter),
-        "layers": layers(filter),
+        "layers": layers(filter.layers()),
     });
     if !filter.patches().is_empty() {
         fields["chain"] = filter.patches().iter().map(patch::patch_fields).collect();
@@ -133,7 +136,7 @@ pub(super) fn lines(filter: &Filter) -> String {
     out += &fpr_line(filter.fpr());
     out += &format!("shards      {}\n", grouped(filter.shards()));
     out += &partition_lines(filter);
-    out += &layer_lines(filter);
+    out += &layer_lines(filter.layers());
     for patch in filter.patches() {
         let (number, changed) = (patch.number(), super::count(patch.len(), "key"));
         out += &format!("patch {number:<5} {changed} changed, {} bytes\n", grouped(patch.as_bytes().len() as u64));

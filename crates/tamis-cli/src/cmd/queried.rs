@@ -1,9 +1,10 @@
-//! a filter file, plain or learned -> answers for keys as they are read.
+//! a filter file, plain or learned, or a folder of slices -> answers for keys as they are read.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use tamis::learned::Learned;
+use tamis::slices::Sliced;
 use tamis::{Error, FormatError, Key, KeyType, Patched, QueryError};
 
 use super::patch::with_patches;
@@ -16,6 +17,7 @@ use crate::mapped::{self, How};
 pub(super) enum Queried {
     Plain(Patched),
     Learned(Learned),
+    Sliced(Sliced),
 }
 
 impl Queried {
@@ -23,6 +25,11 @@ impl Queried {
         open_file(path, "filter", |path| match mapped::filter(path, how) {
             Err(Error::Format { error: FormatError::Form { found: "learned filter", .. }, .. }) => {
                 mapped::learned(path, how).map(Queried::Learned)
+            }
+            Err(Error::Format { error: FormatError::Form { found: "manifest of slices", .. }, .. })
+                if path.as_os_str() != "-" =>
+            {
+                mapped::sliced(path, how).map(Queried::Sliced)
             }
             filter => Ok(Queried::Plain(filter?.with_patches([])?)),
         })
@@ -35,7 +42,13 @@ impl Queried {
             Queried::Learned(_) if !patches.is_empty() => {
                 bail!("--patch: {} is a learned filter, which has no patches; expected a plain one", shown(path))
             }
-            learned @ Queried::Learned(_) => Ok(learned),
+            Queried::Sliced(_) if !patches.is_empty() => {
+                bail!(
+                    "--patch: {} is a folder of slices, which has no patches; expected a file; use tamis slice join",
+                    shown(path)
+                )
+            }
+            other => Ok(other),
         }
     }
 
@@ -43,7 +56,7 @@ impl Queried {
     pub(super) fn plain(&self) -> Option<&Patched> {
         match self {
             Queried::Plain(filter) => Some(filter),
-            Queried::Learned(_) => None,
+            Queried::Learned(_) | Queried::Sliced(_) => None,
         }
     }
 
@@ -60,6 +73,9 @@ impl Queried {
             (Queried::Plain(filter), KeyRef::Integer(number), None) => filter.contains(number),
             (Queried::Plain(filter), KeyRef::Bytes(bytes), Some(name)) => filter.contains_in(name, bytes),
             (Queried::Plain(filter), KeyRef::Integer(number), Some(name)) => filter.contains_in(name, number),
+            (Queried::Sliced(filter), ..) if filter.is_empty() => Ok(false),
+            (Queried::Sliced(filter), KeyRef::Bytes(bytes), _) => filter.contains(bytes),
+            (Queried::Sliced(filter), KeyRef::Integer(number), _) => filter.contains(number),
             (Queried::Learned(filter), KeyRef::Bytes(bytes), _) => Ok(filter.contains(bytes)),
             (Queried::Learned(_), KeyRef::Integer(_), _) => Err(of_text()),
         }
@@ -78,6 +94,9 @@ impl Queried {
             Queried::Plain(filter) if filter.is_empty() => Ok(()),
             Queried::Plain(filter) if keys.is_empty() => query_many(filter, runs, numbers, answers),
             Queried::Plain(filter) => query_many(filter, runs, keys, answers),
+            Queried::Sliced(filter) if filter.is_empty() => Ok(()),
+            Queried::Sliced(filter) if keys.is_empty() => filter.contains_into(numbers, answers),
+            Queried::Sliced(filter) => filter.contains_into(keys, answers),
             Queried::Learned(_) if keys.is_empty() => Err(of_text()),
             Queried::Learned(filter) => filter.contains_into(keys, answers),
         }

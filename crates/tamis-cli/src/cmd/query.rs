@@ -25,7 +25,7 @@ use crate::secret::SecretArgs;
 /// counted, 1 if none was.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Filter file; - is standard input
+    /// Filter file, or a folder of slices with their manifest; - is standard input
     #[arg(value_name = "FILE")]
     filter: PathBuf,
     #[command(flatten)]

@@ -1,16 +1,19 @@
-//! lists of keys -> a plan; a plan and lists -> a slice; slices -> a filter file, or a manifest.
+//! lists of keys -> a plan; a plan and lists -> a slice; slices -> a filter file, or a manifest; what `inspect` says of them.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, anyhow, bail};
-use serde_json::json;
-use tamis::slices::{self, Plan};
+use serde_json::{Value, json};
+use tamis::slices::{self, Plan, SliceInfo, Sliced};
 use tamis::{Hasher, Key as _, KeyType};
 
 use super::build_args::BuildArgs;
 use super::output::Output;
-use super::{at, count, grouped, shown};
+use super::{
+    approx, at, bits_per_key, count, fpr_line, grouped, hash_line, layer_lines, layers, overhead, put_hash, shown,
+    size_line,
+};
 use crate::Outcome;
 use crate::args::{self, InputArgs, LimitArgs, ReportArgs, number_of_slices};
 use crate::input::{self, KeyRef, Source, total_bytes};
@@ -271,7 +274,7 @@ fn join(args: JoinArgs) -> Result<Outcome> {
     let (path, slices) = match (&args.output, &args.slices[..]) {
         (Some(output), [folder]) if folder.is_dir() => (output.clone(), of_folder(folder)?),
         (Some(output), slices) => (output.clone(), slices.to_vec()),
-        (None, [folder]) if folder.is_dir() => (folder.join("manifest.tamis"), vec![]),
+        (None, [folder]) if folder.is_dir() => (folder.join(slices::MANIFEST), vec![]),
         (None, _) => bail!("--manifest: the slices are files; expected a folder of slices"),
     };
     let sources: Vec<Source> = slices.iter().cloned().map(Source::from).collect();
@@ -285,4 +288,73 @@ fn join(args: JoinArgs) -> Result<Outcome> {
     let text = || format!("file        {output}: {form}\nsize        {} bytes\n", grouped(bytes));
     output.report(args.report, form, text, || json!({ "bytes": bytes }))?;
     Ok(Outcome::Yes)
+}
+
+/// What `inspect` says of one slice.
+pub(super) fn fields(info: &SliceInfo, bytes: usize) -> Value {
+    let mut fields = json!({
+        "slice": info.slice,
+        "slices": info.slices,
+        "keys": info.keys,
+        "excluded": info.excluded,
+        "key_type": info.key_type.to_string(),
+        "bytes": bytes,
+        "shards": info.shards,
+    });
+    put_hash(&mut fields, &info.hasher);
+    fields
+}
+
+pub(super) fn lines(info: &SliceInfo, bytes: usize) -> String {
+    let mut out = format!("slice       {} of {}\n", info.slice, grouped(info.slices.into()));
+    out += &format!("keys        {} ({})\n", grouped(info.keys), info.key_type);
+    if info.excluded > 0 {
+        out += &format!("excluded    {}\n", grouped(info.excluded));
+    }
+    out += &hash_line(&info.hasher);
+    out + &size_line(bytes as u64, info.keys, None) + &format!("shards      {}\n", grouped(info.shards))
+}
+
+/// Whether the number of excluded keys is an estimate: few are counted.
+fn is_estimate(slices: &Sliced) -> bool {
+    slices.excluded_len() >= 1 << 14
+}
+
+fn bound(slices: &Sliced) -> Option<f64> {
+    let bits = slices.lower_bound();
+    (!slices.is_empty() && bits > 0.0).then(|| bits / slices.len() as f64)
+}
+
+/// What `inspect` says of a folder of slices.
+pub(super) fn folder_fields(slices: &Sliced) -> Value {
+    let (bits, bound) = (bits_per_key(slices.bytes(), slices.len()), bound(slices));
+    let mut fields = json!({
+        "slices": slices.slices(),
+        "keys": slices.len(),
+        "excluded": slices.excluded_len(),
+        "excluded_estimated": is_estimate(slices),
+        "key_type": slices.key_type().to_string(),
+        "bytes": slices.bytes(),
+        "bits_per_key": bits,
+        "bound_bits_per_key": bound,
+        "overhead": overhead(bits, bound),
+        "fpr": slices.fpr(),
+        "shards": slices.shards(),
+        "layers": layers(slices.layers()),
+    });
+    put_hash(&mut fields, slices.hasher());
+    fields
+}
+
+pub(super) fn folder_lines(slices: &Sliced) -> String {
+    let mut out = format!("slices      {}\n", grouped(slices.slices() as u64));
+    out += &format!("keys        {} ({})\n", grouped(slices.len()), slices.key_type());
+    if slices.excluded_len() > 0 {
+        out += &format!("excluded    {}\n", approx(slices.excluded_len(), is_estimate(slices)));
+    }
+    out += &hash_line(slices.hasher());
+    out += &size_line(slices.bytes(), slices.len(), bound(slices));
+    out += &fpr_line(slices.fpr());
+    out += &format!("shards      {}\n", grouped(slices.shards()));
+    out + &layer_lines(slices.layers())
 }

@@ -26,7 +26,7 @@ use crate::secret::SecretArgs;
 /// 3 if the file is damaged, 4 if a key is listed as a member and as excluded.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Filter file; - is standard input
+    /// Filter file, or a folder of slices with their manifest; - is standard input
     #[arg(value_name = "FILE")]
     filter: PathBuf,
     /// Files of members, which must match; - is standard input

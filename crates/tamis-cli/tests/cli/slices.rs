@@ -120,6 +120,62 @@ fn what_does_not_belong_together_is_an_error() {
     assert!(says("query slices/slice-00000.tamis --key 1").contains("use tamis slice join"));
 }
 
+/// The folder of slices, its manifest and the joined file are one filter to every command that reads.
+#[test]
+fn a_folder_with_its_manifest_opens_like_a_file() {
+    let dir = dir(GOAL);
+    for slice in 0..4 {
+        dir.run(&format!("slice build plan keys --exclude excluded --slice {slice} -o slices -q")).text(0);
+    }
+    let not_yet = dir.error("query slices --key 1");
+    assert_eq!(not_yet, "slices: is a directory; expected a filter file");
+    dir.run("slice join slices --manifest -q").text(0);
+    dir.run("slice join slices -o joined -q").text(0);
+    for name in ["slices", "slices/manifest.tamis"] {
+        assert_eq!(dir.run(&format!("query {name} keys -c")).text(0), "20000\n");
+        assert_eq!(dir.run(&format!("query {name} excluded -c")).text(1), "0\n");
+        dir.put("unlisted", numbers(60_000..90_000));
+        let matches = dir.run("query joined unlisted").text(0);
+        assert_eq!(dir.run(&format!("query {name} unlisted --no-verify")).text(0), matches);
+        let report = dir.run(&format!("verify {name} --keys keys --exclude excluded")).text(0);
+        assert!(report.contains("20,000 checked, 0 false negatives"), "{report}");
+        dir.run(&format!("verify {name} --keys unlisted")).text(1);
+        let report = dir.run(&format!("inspect {name}")).text(0);
+        assert!(report.starts_with(&format!("file        {name}: slices, format version 1\nidentity    ")), "{report}");
+        assert!(report.contains("metadata    note\nslices      4\nkeys        20,000 (bytes)\n"), "{report}");
+        let [fields, joined] = [name, "joined"].map(|name| dir.run(&format!("inspect {name} --json")).json(0));
+        for same in
+            ["keys", "excluded", "excluded_estimated", "key_type", "fpr", "shards", "layers", "hash", "metadata"]
+        {
+            assert_eq!(fields[same], joined[same], "{same}");
+        }
+        assert_eq!(fields["slices"], 4);
+        assert!(dir.error(&format!("query {name} keys --integers")).contains("expected text, not integers"));
+        assert!(dir.error(&format!("query {name} keys --patch joined")).contains("no patches"));
+        dir.put("secret", "0123456789abcdef0123456789abcdef");
+        assert!(dir.error(&format!("query {name} keys --secret-file secret")).contains("built without it"));
+    }
+    assert!(dir.error("map get slices").contains("holds a manifest of slices; expected a map; use tamis query"));
+    // One slice, alone.
+    let fields = dir.run("inspect slices/slice-00002.tamis --json").json(0);
+    assert_eq!((&fields["slice"], &fields["slices"]), (&2.into(), &4.into()));
+    let report = dir.run("inspect slices/slice-00002.tamis").text(0);
+    assert!(report.contains("slice       2 of 4\nkeys        "), "{report}");
+    // Damage of the payload is found, unless nobody looks.
+    let path = "slices/slice-00001.tamis";
+    let mut bytes = dir.read(path);
+    bytes[20] ^= 1;
+    fs::write(dir.path(path), bytes).unwrap();
+    for line in ["query slices --key 1", "inspect slices", "verify slices", &format!("inspect {path}")] {
+        let says = dir.run(line).failure(3);
+        assert!(says.contains("slice-00001.tamis") && says.contains("damaged"), "{says}");
+    }
+    dir.run("query slices --key 1 --no-verify").text(0);
+    dir.run(&format!("inspect {path} --no-verify")).text(0);
+    fs::remove_file(dir.path(path)).unwrap();
+    assert!(dir.error("query slices --key 1").contains("slice-00001.tamis"));
+}
+
 /// Whatever ends a worker, the folder has no part of a slice.
 #[cfg(unix)]
 #[test]

@@ -24,7 +24,7 @@ from tamis._errors import (
     QueryError,
 )
 from tamis._plan import Candidate, Plan
-from tamis._tamis import Bloom, Cuckoo, Digests, Filter, Map, Quotient, Sequence, Sets
+from tamis._tamis import Bloom, Cuckoo, Digests, Filter, Map, Quotient, Sequence, Sets, Sliced
 
 __all__ = [
     "Bloom",
@@ -46,6 +46,7 @@ __all__ = [
     "Quotient",
     "Sequence",
     "Sets",
+    "Sliced",
     "build",
     "digests",
     "map",

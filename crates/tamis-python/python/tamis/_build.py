@@ -305,6 +305,8 @@ def open(
 ) -> Any:
     """Opens a file of tamis: a ``Filter``, ``Map``, ``Sequence`` or ``Sets``, whichever it holds.
 
+    A folder of slices with their manifest opens as one filter, a ``Sliced``.
+
     mmap: maps the file, which processes then share in memory. A file that is replaced by renaming, as tamis does, stays
     what it was. No process may change or cut it in place: that would end this one. ``False`` reads it into memory.
     verify: compares all of it with its checksums.

@@ -8,6 +8,7 @@ Executors need the package too, and ``PYSPARK_PYTHON`` must name their Python.
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import IntegralType
 
 from tamis import _parts, slices
-from tamis._tamis import Filter
+from tamis._tamis import Filter, Sliced
 
 PARTS = 64
 # Digests that a task holds before it hands them on, in bytes.
@@ -81,17 +82,24 @@ def build(
     exclude: tuple[Any, str] | None = None,
     parts: int = PARTS,
     slices: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
     **options: Any,
-) -> Filter:
+) -> Any:
     """Builds a filter of a column of a Spark frame. Its bytes are those of one build of all keys.
 
     exclude: a frame and the name of its column of keys that never match.
     parts: a power of two: tasks of each round. slices: the largest number of slices; ``parts`` by default.
+    folder: where slices and their manifest stay, in place of one filter: returns a ``Sliced``. All executors and the driver
+    must see the folder; the driver then holds no part of the filter.
 
-    Other options are goals, structure and hash as in ``tamis.build``. A task holds the digests of one part, 16 bytes for
-    each key. Spark runs a task that failed again, and it returns the same bytes.
+    Other options are goals, structure and hash as in ``tamis.build``, and the limits of a task: ``threads``, ``memory``,
+    ``disk`` and ``tmp``. A task holds the digests of one part, 16 bytes for each key, so more parts need less memory. Spark
+    runs a task that failed again, and it returns the same bytes. A secret travels with the tasks, as it is; ``secret=True``
+    draws one here for all of them.
     """
-    hashed: dict[str, Any] = {name: options[name] for name in ("seed", "secret") if name in options}
+    options, hashed = _parts.ready(options, parts, slices or parts)
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
     sides = [(rows, column), *([exclude] if exclude is not None else [])]
     key_type = _parts.one_type({_key_type(*side) for side in sides})
     split: Any = None
@@ -109,15 +117,15 @@ def build(
         return [made[number] if number in made else task(number, [], []) for number in range(len(groups))]
 
     try:
-        return _parts.build(each, options, key_type, parts, slices or parts)
+        return _parts.build(each, options, key_type, parts, slices or parts, folder)
     finally:
         split.unpersist()
 
 
-_opened: dict[str, Filter] = {}
+_opened: dict[str, Filter | Sliced] = {}
 
 
-def contains(filter: Filter, column: Any) -> Any:
+def contains(filter: Filter | Sliced, column: Any) -> Any:
     """Returns a column of Spark: whether each key matches; missing where the key is missing.
 
     A process of Python that runs tasks opens the filter once.

@@ -134,10 +134,7 @@ impl Remote {
             }
         }
         // Others belong to sections that were skipped.
-        while let Some((start, len, _)) = sums.next()? {
-            FormatError::check(tail.skips, || "directory: its shards are not those of its sums")?;
-            end = start + len;
-        }
+        let end = sums.end(&tail, end)?.ok_or_else(wrong)?;
         let expected = end.saturating_add(tail.len() as u64);
         if expected != len {
             return Err(FormatError::invalid(format!("the file has {len} bytes; expected {expected}")));

@@ -24,8 +24,8 @@ use crate::error::{Error, FormatError, QueryError};
 use crate::format::{self, Budget, FRONT, Form, Header, Reader, Tail, places_in, put_varint, unit, unit_len};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
-/// The manifest in its folder.
-pub(crate) const MANIFEST: &str = "manifest.tamis";
+/// The name of the manifest in the folder of the slices.
+pub const MANIFEST: &str = "manifest.tamis";
 
 /// More slices than there are cells of digests.
 pub(crate) const MAX_SLICE_BITS: u32 = 12;
@@ -119,7 +119,8 @@ impl<'a> SliceTail<'a> {
             }
             end = start + len;
         }
-        let fits = sums.next()?.is_none() && Some(end) == len.checked_sub(tail.len() as u64);
+        let end = sums.end(&tail, end)?;
+        let fits = end.is_some() && end == len.checked_sub(tail.len() as u64);
         FormatError::check(fits, || "slice: bytes that are of no shard")?;
         Ok(SliceTail { header, head, identity: tail.identity, kinds, geometries, units })
     }
@@ -128,6 +129,66 @@ impl<'a> SliceTail<'a> {
     #[cfg(feature = "build")]
     pub(crate) fn sums(&self) -> [u64; 3] {
         [self.header.keys, self.header.negatives, self.head.check]
+    }
+}
+
+/// What a slice says of itself.
+///
+/// ```
+/// # use tamis::slices::{KeyRange, Plan, SliceInfo, Survey};
+/// # let options = tamis::Options::default();
+/// # let plan = Plan::new(&options, tamis::KeyType::Bytes, Survey::new(&options, KeyRange::ALL, [], [])?, 1)?;
+/// let info = SliceInfo::open(&plan.slice(0, [], [])?)?;
+/// assert_eq!((info.slice, info.slices, info.keys), (0, 1, 0));
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct SliceInfo {
+    /// Its number, from 0 on.
+    pub slice: u32,
+    /// How many slices the filter has.
+    pub slices: u32,
+    /// Distinct members of the slice.
+    pub keys: u64,
+    /// Distinct excluded keys of the slice.
+    pub excluded: u64,
+    /// Shards of the slice.
+    pub shards: u64,
+    /// The key type.
+    pub key_type: KeyType,
+    /// The hash function.
+    pub hasher: Hasher,
+}
+
+impl SliceInfo {
+    /// Reads the directory of a slice and compares its checksums.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if the bytes are damaged, or no slice.
+    pub fn open(bytes: &[u8]) -> Result<SliceInfo, FormatError> {
+        format::verify(bytes)?;
+        SliceInfo::open_unverified(bytes)
+    }
+
+    /// The same without the checksums of its shards.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), except for damaged shards.
+    pub fn open_unverified(bytes: &[u8]) -> Result<SliceInfo, FormatError> {
+        let budget = Budget::of(bytes);
+        let SliceTail { header, head, .. } = SliceTail::decode(format::tail(bytes)?, bytes.len() as u64, &budget)?;
+        Ok(SliceInfo {
+            slice: head.slice,
+            slices: 1 << head.slice_bits,
+            keys: header.keys,
+            excluded: header.negatives,
+            shards: 1 << (header.shard_bits - head.slice_bits),
+            key_type: header.key_type,
+            hasher: header.hasher,
+        })
     }
 }
 
@@ -220,7 +281,7 @@ impl Sliced {
         let path = folder.join(MANIFEST);
         let read = arena::read(&path);
         format::open_file(&path, read, |manifest| {
-            let (header, slices) = Sliced::manifest(&manifest)?;
+            let (header, slices) = Sliced::read_manifest(&manifest)?;
             Ok((manifest.clone(), header, slices))
         })
         .and_then(|(manifest, header, named)| {
@@ -240,14 +301,15 @@ impl Sliced {
 
     /// The head of the whole filter, and the slices that a manifest names.
     #[allow(clippy::type_complexity)]
-    fn manifest(bytes: &Bytes) -> Result<(Header, Vec<([u8; 16], u64)>), FormatError> {
+    fn read_manifest(bytes: &Bytes) -> Result<(Header, Vec<([u8; 16], u64)>), FormatError> {
         format::verify(bytes)?;
-        let (budget, tail) = (Budget::of(bytes), format::tail(bytes)?);
-        let header = tail.header(None)?;
+        let budget = Budget::of(bytes);
+        let (header, mut contents, places) = format::parts(bytes, None, &budget)?;
         if header.form != Form::Manifest {
             return Err(FormatError::Form { found: header.form.name(), expected: Form::Manifest.name() });
         }
-        let manifest = Manifest::decode(&mut tail.contents(&budget))?;
+        let manifest = Manifest::decode(&mut contents)?;
+        places.check()?;
         let slices = manifest.slices.len();
         FormatError::check(slices <= 1 << header.shard_bits, || {
             format!("manifest: {slices} slices, more than shards")
@@ -263,13 +325,14 @@ impl Sliced {
         slices: &[Range<usize>],
         paths: &[PathBuf],
     ) -> Result<Filter, Error> {
-        let budget = Budget::of(bytes);
         let mut list: Vec<Vec<u8>> = vec![];
         // The starts of all shards that have bytes.
         let mut starts = vec![];
         for (number, ((range, path), (identity, _))) in slices.iter().zip(paths).zip(named).enumerate() {
             let mut read = || {
                 let file = bytes.get(range.clone()).unwrap_or_default();
+                // A slice's own: what its layers take is given back before all of them are read together.
+                let budget = Budget::of(file);
                 let slice = SliceTail::decode(format::tail(file)?, file.len() as u64, &budget)?;
                 let same = slice.identity == *identity
                     && (slice.head.slice, 1 << slice.head.slice_bits) == (number as u32, slices.len())
@@ -289,7 +352,7 @@ impl Sliced {
             };
             read().map_err(|error: FormatError| Error::from(error).at(path))?;
         }
-        let list = list.concat();
+        let (list, budget) = (list.concat(), Budget::of(bytes));
         let mut steps = decode_steps(&mut Reader::budgeted(&list, "directory", &budget), header.shard_bits, 0)?;
         place(&mut steps, header.shard_bits, starts, bytes)?;
         Ok(Filter::of_steps(bytes.clone(), header, steps))
@@ -312,6 +375,15 @@ impl Sliced {
     /// As [`Filter::contains`].
     pub fn contains_many<K: Key>(&self, keys: &[K]) -> Result<Vec<bool>, QueryError> {
         self.filter.contains_many(keys)
+    }
+
+    /// Writes [`contains`](Self::contains) of many keys into `answers`, which is as long as `keys`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Filter::contains_into`].
+    pub fn contains_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) -> Result<(), QueryError> {
+        self.filter.contains_into(keys, answers)
     }
 
     /// Returns [`contains`](Self::contains) for a digest: see [`Filter::contains_digest`].
@@ -375,6 +447,26 @@ impl Sliced {
     /// Returns the expected share of unlisted keys that match.
     pub fn fpr(&self) -> f64 {
         self.filter.fpr()
+    }
+
+    /// Returns the least number of bits of any filter with the same promises: see [`Filter::lower_bound`].
+    pub fn lower_bound(&self) -> f64 {
+        self.filter.lower_bound()
+    }
+
+    /// Returns the number of bytes of all slices and the manifest.
+    pub fn bytes(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.len() as u64).sum::<u64>() + self.manifest.len() as u64
+    }
+
+    /// Returns the bytes of the manifest, whose [`FileInfo`](crate::FileInfo) has identity and version.
+    pub fn manifest(&self) -> &[u8] {
+        &self.manifest
+    }
+
+    /// Returns the folder that was opened.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Returns the layers in query order.

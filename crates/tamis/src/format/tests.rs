@@ -208,7 +208,7 @@ fn sums_beyond_the_file_are_damage() {
 /// Sums that claim more than there is are an error, and nothing is read beyond the end.
 #[test]
 fn impossible_sums_are_refused() {
-    for (code, rest) in [(u64::MAX, 0), (2, 0), (2 << 40, 8), (u64::MAX >> 1, 80), (1 << 62, 8)] {
+    for (code, rest) in [(u64::MAX, 0), (2, 0), (0, 0), (1, 8), (2 << 40, 8), (u64::MAX >> 1, 80), (1 << 62, 8)] {
         let mut section = vec![];
         put_varint(&mut section, code);
         section.extend(vec![0; rest]);

@@ -15,7 +15,7 @@ use tamis::adaptive::{
 };
 use tamis::learned::{Grams, Learned};
 use tamis::sets::Editor;
-use tamis::slices::{Sliced, file_name, join};
+use tamis::slices::{MANIFEST, SliceInfo, Sliced, file_name, join};
 use tamis::{Bloom, Cuckoo, Error, FileInfo, Filter, FormatError, Kind, Map, Patch, Quotient, Sequence, Sets, Stacked};
 
 use super::corrupt::Random;
@@ -117,7 +117,7 @@ pub(crate) fn open_all(what: &str, file: &[u8]) -> usize {
         Some(6) => ways!(Filter::open, Patch::open),
         Some(7) => {
             LazyLock::force(&PLANNER);
-            ways!(read_slice)
+            ways!(slice_info, read_slice)
         }
         Some(8) => ways!(read_manifest),
         Some(10) => ways!(Learned::<Grams>::open),
@@ -140,6 +140,10 @@ static PLANNER: LazyLock<()> = LazyLock::new(|| {
     drop(join([slice]));
 });
 
+fn slice_info(file: Bytes) -> Result<SliceInfo, FormatError> {
+    SliceInfo::open(&file)
+}
+
 /// Reads a slice. One alone cannot be joined, and that it is alone is found when it was read.
 fn read_slice(file: Bytes) -> Result<(), Error> {
     match join([file]) {
@@ -154,7 +158,7 @@ fn read_manifest(file: Bytes) -> Result<Sliced, Error> {
     for slice in 0..2 {
         std::fs::copy(golden.join(file_name(slice)), folder.path().join(file_name(slice)))?;
     }
-    std::fs::write(folder.path().join("manifest.tamis"), file)?;
+    std::fs::write(folder.path().join(MANIFEST), file)?;
     Sliced::read(folder.path())
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use tamis::learned::Learned;
 use tamis::maps::Value;
+use tamis::slices::{MANIFEST, Sliced};
 use tamis::{Digest, Filter, Hasher, Key, Map, Patch, Sequence, Sets};
 
 use super::golden::{Flow, SECRET};
@@ -103,10 +104,12 @@ enum Opened {
     Sequence(Sequence),
     Sets(Sets),
     Learned(Learned),
+    Sliced(Sliced),
 }
 
 impl Opened {
-    fn new(file: Vec<u8>, secret: Option<[u64; 2]>) -> Opened {
+    fn new(name: &str, secret: Option<[u64; 2]>) -> Opened {
+        let file = std::fs::read(tests().join(name)).unwrap();
         macro_rules! opened {
             ($type:ident) => {
                 Opened::$type(match secret {
@@ -119,6 +122,7 @@ impl Opened {
             0 | 1 | 6 => opened!(Filter),
             2 => opened!(Map),
             3 => opened!(Sequence),
+            8 => Opened::Sliced(Sliced::read(tests().join(name).parent().unwrap()).unwrap()),
             10 => opened!(Learned),
             _ => opened!(Sets),
         }
@@ -141,6 +145,7 @@ impl Opened {
         };
         match (self, partition, asked) {
             (Opened::Filter(filter), None, key) => with_key!(key, key => yes(filter.contains(key).unwrap())),
+            (Opened::Sliced(filter), None, key) => with_key!(key, key => yes(filter.contains(key).unwrap())),
             (Opened::Filter(filter), Some(partition), key) => {
                 with_key!(key, key => yes(filter.contains_in(partition, key).unwrap()))
             }
@@ -168,6 +173,9 @@ impl Opened {
         if name.starts_with("golden-patches") && !name.contains("partitioned") {
             whole.extend(integers(200, 19).chain(integers(100, 20)).map(i128::from));
         }
+        if name.starts_with("golden-slices") {
+            whole.extend(integers(100, 2).chain(integers(100, 3)).map(i128::from));
+        }
         let integers = || whole.iter().chain(&signed).map(|&key| Asked::Integer(key)).collect();
         let strings = || {
             let mut keys = numbered("key", &[100, 999, 1000, 2999, 11_999, 12_000, 59_999, 69_999, 70_000]);
@@ -179,6 +187,7 @@ impl Opened {
         };
         let key_type = match self {
             Opened::Filter(filter) => filter.key_type(),
+            Opened::Sliced(filter) => filter.key_type(),
             Opened::Map(map) => map.key_type(),
             Opened::Sets(sets) => sets.key_type(),
             Opened::Learned(_) => tamis::KeyType::Bytes,
@@ -212,18 +221,21 @@ impl Opened {
     }
 }
 
-const FOLDERS: [&str; 5] = ["golden", "golden-learned", "golden-maps", "golden-patches", "golden-sets"];
+const FOLDERS: [&str; 6] =
+    ["golden", "golden-learned", "golden-maps", "golden-patches", "golden-sets", "golden-slices"];
 
 /// Patches that are no files of their own, in the order of their chain.
 const PATCHES: [&str; 2] = ["golden-patches/list.tamis", "golden-patches/steps.tamis"];
 
-/// The folders with their files, in order, without adaptive filters.
+/// The folders with their files, in order, without adaptive filters; of slices the manifest, which opens them.
 fn files() -> Vec<(&'static str, String)> {
     let mut files = vec![];
     for folder in FOLDERS {
         for entry in std::fs::read_dir(tests().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            files.push((folder, format!("{folder}/{name}")));
+            if folder != "golden-slices" || name == MANIFEST {
+                files.push((folder, format!("{folder}/{name}")));
+            }
         }
     }
     files.sort();
@@ -235,7 +247,7 @@ fn bless() {
     let mut texts = std::collections::BTreeMap::<&str, String>::new();
     for (folder, name) in files().into_iter().filter(|(_, name)| !PATCHES.contains(&&name[..])) {
         let secret = name.ends_with("secret-beside.tamis").then_some(SECRET);
-        let mut opened = Opened::new(std::fs::read(tests().join(&name)).unwrap(), secret);
+        let mut opened = Opened::new(&name, secret);
         let text = texts.entry(folder).or_default();
         let words = secret.map_or(String::new(), |[a, b]| format!(" {a:x} {b:x}"));
         writeln!(text, "file {name}{words}").unwrap();
@@ -274,7 +286,7 @@ fn golden_files_answer_as_it_is_written() {
                 ["file", name, ref words @ ..] => {
                     let word = |at: usize| u64::from_str_radix(words[at], 16).unwrap();
                     let secret = (words.len() == 2).then(|| [word(0), word(1)]);
-                    opened = Some(Opened::new(std::fs::read(tests().join(name)).unwrap(), secret));
+                    opened = Some(Opened::new(name, secret));
                     assert!(left.remove(name), "{name}: not there, or there twice");
                 }
                 ["patch", name] => {

@@ -85,6 +85,15 @@ impl Parts {
         Some(parts)
     }
 
+    /// Appends a unit, as the section of a later release has one.
+    pub(crate) fn append_unit(&mut self, unit: &[u8]) {
+        self.payload.extend_from_slice(unit);
+        let (sums, payload) = self.sums.get_or_insert_default();
+        put_varint(sums, 2 * unit.len() as u64);
+        put_sums(sums, unit);
+        payload.extend_from_slice(unit);
+    }
+
     /// The sums of the payload: of the units that it had if they still fit it, otherwise of one.
     fn sums(&self) -> Vec<u8> {
         if let Some((sums, payload)) = &self.sums

@@ -290,6 +290,7 @@ fn slices_that_do_not_belong_together() {
     let of_another = refused(first.slice(1, keys.iter().copied(), []));
     assert!(of_another.starts_with("keys: a digest ") && of_another.contains("is not of range 1/4"), "{of_another}");
     assert!(refused(first.slice(4, [], [])).starts_with("slice: 4 of 4"));
+    assert!(refused(first.clone().threads(0).slice(0, [], [])).starts_with("threads 0: out of range"));
     let part = |index, count, options: &Options<'_>| {
         let range = KeyRange::new(index, count).unwrap();
         Survey::new(options, range, of(&keys, range), []).unwrap()
@@ -521,6 +522,64 @@ fn hostile_bytes_are_errors() {
         }
     }
     assert!(read > 0 && read < 500);
+}
+
+/// Sections that readers may skip, and their units, are skipped; without such a section nothing lies beside the shards.
+#[test]
+fn slices_of_later_releases() {
+    let (keys, excluded) = (digests(9000, 1), digests(12_000, 2));
+    let plan = plan(&options().fpr(0.01).shard_bytes(4096), &keys, &excluded, 2).unwrap();
+    let (slices, dir) = (build(&plan, &keys, &excluded).unwrap(), folder(&plan, &keys, &excluded));
+    let one = join(slices.clone()).unwrap();
+    let later = |file: &[u8], section: bool, unit: bool| {
+        let mut parts = Parts::of(file).unwrap();
+        if unit {
+            parts.append_unit(&[7; 100]);
+        }
+        parts.more.extend(section.then(|| (2000, vec![0xff; 40])));
+        parts.file()
+    };
+    let manifest = dir.path().join("manifest.tamis");
+    for (section, unit) in [(true, false), (true, true), (false, true)] {
+        let changed = [later(&slices[0], section, unit), slices[1].clone()];
+        for (number, slice) in (0..).zip(&changed) {
+            std::fs::write(dir.path().join(file_name(number)), slice).unwrap();
+        }
+        if section {
+            assert!(join(changed.to_vec()).unwrap() == one, "{unit}");
+            write_manifest(dir.path()).unwrap();
+            std::fs::write(&manifest, later(&std::fs::read(&manifest).unwrap(), section, unit)).unwrap();
+            let sliced = Sliced::read(dir.path()).unwrap();
+            assert_eq!(sliced.contains_many_digests(&keys), one.contains_many_digests(&keys), "{unit}");
+            continue;
+        }
+        assert!(says(changed.to_vec()).contains("bytes that are of no shard"));
+        std::fs::write(dir.path().join(file_name(0)), &slices[0]).unwrap();
+        write_manifest(dir.path()).unwrap();
+        assert_eq!(refused(Sliced::read(dir.path())), "none");
+        std::fs::write(&manifest, later(&std::fs::read(&manifest).unwrap(), section, unit)).unwrap();
+        assert!(refused(Sliced::read(dir.path())).contains("100 bytes between payload and directory"));
+    }
+}
+
+/// A plan whose secret is not a possible one: the message does not have it.
+#[test]
+fn no_message_shows_a_secret() {
+    let keys = digests(100, 1);
+    let options = options().secret([0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210]);
+    let text = plan(&options, &keys, &[], 1).unwrap().to_string();
+    let good = "secret 0123456789abcdef fedcba9876543210";
+    assert!(text.contains(good));
+    for bad in [
+        "sacret 0123456789abcdef fedcba9876543210",
+        "secret 0123456789abcdef fedcba987654321x",
+        "secret 123456789abcdef fedcba9876543210",
+        "secret 0123456789abcdef",
+    ] {
+        let says = text.replace(good, bad).parse::<Plan>().unwrap_err().to_string();
+        assert_eq!(says, "plan: hash: the value is not possible; expected what this release wrote");
+    }
+    assert!(!format!("{:?}", text.parse::<Plan>().unwrap()).contains("cdef"));
 }
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-slices");

@@ -19,10 +19,11 @@ def read_layers(read, bits, first=0):
     return layers
 
 
-def lay_out(file, layers, bits):
+def lay_out(file, layers, bits, several=None):
+    several = bits > 0 if several is None else several
     for shard in range(1 << bits):
         lengths = [layer["shards"][shard].length for layer in layers]
-        for layer, payload in zip(layers, file.unit(lengths, bits > 0)):
+        for layer, payload in zip(layers, file.unit(lengths, several)):
             layer["payloads"].append(payload)
 
 

@@ -92,11 +92,11 @@ class File:
         self.check_sums(Reader(self.sections[2]))
 
     def head(self, head, secret):
-        self.form = known(head.u8(), [*range(7), 10], "form")
+        self.form = known(head.u8(), [*range(9), 10], "form")
         number = known(head.u8(), [5] if self.form == 6 else range(5), "hash")
         self.key_type = known(head.u8(), range(4), "key type")
         self.bits = head.u8()
-        check(self.bits <= 24 and (self.bits == 0 or self.form in (0, 2, 3, 6)), "shards")
+        check(self.bits <= 24 and (self.bits == 0 or self.form in (0, 2, 3, 6, 7, 8)), "shards")
         if number == 0:
             words = (head.varint(),)
         elif number == 1:

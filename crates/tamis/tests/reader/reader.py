@@ -16,13 +16,16 @@ from learned import Learned
 from maps import Map
 from patches import Patch, Patched, open_chain
 from sets import Sets
+from slices import Sliced
 from xxh3 import xxh3_64
 
 FORMS = {0: Filter, 1: Partitioned, 2: Map, 3: Map, 4: Sets}
 
 
-def open_file(data, secret=None):
+def open_file(data, secret=None, folder=None):
     file = File(data, secret)
+    if file.form == 8 and folder:
+        return Sliced(file, folder)
     if file.form == 6:
         return open_chain(file, secret)
     if file.form == 10:
@@ -46,7 +49,7 @@ def parse(token):
 
 
 def written(answer, form):
-    if form in (0, 1, 10):
+    if form in (0, 1, 8, 10):
         return "yes" if answer else "no"
     if form == 4:
         return "sets:" + ",".join(map(str, answer))
@@ -94,9 +97,10 @@ def main(page, *texts):
         for line in text.read_text().splitlines():
             words = line.split(" ")
             if words[0] == "file":
-                data = (text.parent.parent / words[1]).read_bytes()
+                path = text.parent.parent / words[1]
+                data = path.read_bytes()
                 secret = tuple(int(word, 16) for word in words[2:]) or None
-                name, opened, files = words[1], open_file(data, secret), files + 1
+                name, opened, files = words[1], open_file(data, secret, path.parent), files + 1
                 if len(data) < 200 and not damage(data, secret):
                     print(f"{name}: a changed byte is not found")
                     wrong += 1

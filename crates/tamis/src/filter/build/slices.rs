@@ -52,7 +52,7 @@ pub use join::{join, join_to, write_manifest};
 pub use plan::{Plan, Round, SliceReport};
 pub use survey::{Sketch, Survey};
 
-pub use crate::filter::sliced::{Sliced, file_name};
+pub use crate::filter::sliced::{MANIFEST, SliceInfo, Sliced, file_name};
 
 /// Range of digests: number `index` of `count` equal ones, by their top bits. Written `3/64`.
 ///

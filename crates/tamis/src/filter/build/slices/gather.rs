@@ -135,6 +135,16 @@ impl Gather {
         Survey::of_sides(&options, range, &sides)
     }
 
+    /// Sketches the excluded keys among them: see [`Plan::sketch`].
+    ///
+    /// # Errors
+    ///
+    /// Errors of limits and temporary files.
+    pub fn sketch(self, plan: &Plan) -> Result<Sketch, Error> {
+        let (_, range, sides) = self.finish()?;
+        Sketch::of_sides(plan, range, &sides)
+    }
+
     /// Plans for them, where they are all there are: both rounds before the build at once. See [`Plan::new`].
     ///
     /// # Errors

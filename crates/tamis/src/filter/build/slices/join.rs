@@ -50,7 +50,7 @@ impl Piece {
         Piece::of_tail(format::tail(&bytes)?, bytes.len() as u64, Place::Memory(bytes.clone()))
     }
 
-    fn of_file(path: &Path) -> Result<Piece, Error> {
+    pub(super) fn of_file(path: &Path) -> Result<Piece, Error> {
         let read = || {
             let mut file = File::open(path)?;
             let len = file.metadata()?.len();

@@ -395,8 +395,12 @@ impl Plan {
     ///
     /// [`BuildError::Slices`] if a digest is not of this range; errors of limits and temporary files.
     pub fn sketch(&self, range: KeyRange, excluded: impl IntoIterator<Item = Digest>) -> Result<Sketch, Error> {
-        let (_, _, sides) = Gather::prepared(self.options.clone(), range).all([], excluded)?.finish()?;
-        Sketch::of_sides(self, range, &sides)
+        self.gather_range(range).all([], excluded)?.sketch(self)
+    }
+
+    /// Starts a sketch whose digests come one by one: [`Gather::exclude`], then [`Gather::sketch`].
+    pub fn gather_range(&self, range: KeyRange) -> Gather {
+        Gather::prepared(self.options.clone(), range)
     }
 
     /// Goes on with the sketch of all ranges.
@@ -456,6 +460,8 @@ impl Plan {
     /// [`BuildError::Slices`] if there is no slice of this number, or the plan has no layers yet.
     pub fn gather(&self, slice: u32) -> Result<Gather, Error> {
         self.design()?;
+        // Threads may have been set since.
+        self.options.check()?;
         Ok(Gather::prepared(self.options.clone(), self.range(slice)?))
     }
 
@@ -534,6 +540,16 @@ impl Plan {
     /// As [`join`](super::join).
     pub fn refine<S: Into<Source>>(&self, slices: impl IntoIterator<Item = S>) -> Result<Option<Plan>, Error> {
         let pieces = slices.into_iter().map(|slice| Piece::of_bytes(slice.into().0)).collect::<Result<Vec<_>, _>>()?;
+        refined(self, pieces)
+    }
+
+    /// As [`refine`](Self::refine), of files, of which the directories alone are read.
+    ///
+    /// # Errors
+    ///
+    /// As [`join_to`](super::join_to).
+    pub fn refine_files<P: AsRef<Path>>(&self, slices: impl IntoIterator<Item = P>) -> Result<Option<Plan>, Error> {
+        let pieces = slices.into_iter().map(|slice| Piece::of_file(slice.as_ref())).collect::<Result<Vec<_>, _>>()?;
         refined(self, pieces)
     }
 }

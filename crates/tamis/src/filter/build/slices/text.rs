@@ -91,7 +91,9 @@ impl Lines {
 
     /// The error of a field whose value is not possible.
     pub(super) fn wrong(&self, name: &str) -> Error {
-        let found = self.0.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value);
+        // The words of a hash may be a secret.
+        let found =
+            self.0.iter().find(|(other, _)| other == name && name != "hash").map_or("the value", |(_, value)| value);
         let short: String = found.chars().take(40).collect();
         wrong("plan", format!("{name}: {} is not possible; expected what this release wrote", short.escape_debug()))
     }

@@ -95,10 +95,12 @@ impl Remote {
         let tail = Tail::of(bytes)?;
         let header = tail.header(secret)?;
         if header.form != Form::Filter {
-            let found = match header.form {
-                Form::Partitioned => "partitioned filter",
-                Form::Patch if tail.has_patches() => "filter with patches",
-                form => form.name(),
+            let found = if header.form == Form::Partitioned {
+                "partitioned filter"
+            } else if tail.has_patches() {
+                "filter with patches"
+            } else {
+                header.form.name()
             };
             return Err(FormatError::Form { found, expected: "filter without partitions" });
         }

@@ -182,13 +182,13 @@ impl Sliced {
     }
 
     // Every process maps the files: a pickle does not copy them, and does not read all of them to verify.
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (PathBuf, bool, bool, Option<()>, bool))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reopened<'py>> {
         Ok((py.import("tamis._tamis")?.getattr("_open")?, (self.folder.clone(), true, false, None, true)))
     }
 }
+
+/// `_open` and what it takes: the folder, whether it is mapped and verified, no secret, and whether values are text.
+type Reopened<'py> = (Bound<'py, PyAny>, (PathBuf, bool, bool, Option<()>, bool));
 
 /// Opens a folder, which has its secret inside and no values.
 pub(crate) fn open(py: Python<'_>, folder: PathBuf, mmap: bool, verify: bool, secret: bool) -> PyResult<Sliced> {

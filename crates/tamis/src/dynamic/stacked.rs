@@ -26,8 +26,9 @@ use crate::filter::open::open_alone;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Key, KeyType, Mismatch};
-use crate::leaves::Role;
 use crate::leaves::change::{self, MAX_LAYER_BYTES};
+use crate::leaves::quotient::{OwnedQuotient, Quotient};
+use crate::leaves::{Entry as _, Role};
 
 /// Stacked filter that keys are inserted into, and removed from if its layers are cuckoo or quotient filters.
 ///
@@ -81,7 +82,8 @@ impl Stacked {
         let contents = open_alone(&bytes, secret, &budget)?;
         let header = contents.header;
         let parts = (contents.steps.len() as u64) << header.shard_bits;
-        budget.draw(bytes.len() as u64 + parts * MAX_LAYER_BYTES)?;
+        // Tables of quotient filters are checked one at a time.
+        budget.draw(bytes.len() as u64 * (1 + OwnedQuotient::CHECK) + parts * MAX_LAYER_BYTES)?;
         FormatError::check(header.form == Form::Filter, || "a partitioned filter is not a stack")?;
         let layers: Vec<Layer> = contents.steps.iter().map(layer).collect::<Result<_, _>>()?;
         let turns = [Role::Positive, Role::Negative].into_iter().cycle();
@@ -214,6 +216,12 @@ fn layer(step: &Step) -> Result<Layer, FormatError> {
             "a layer is a {name}: only Bloom, cuckoo and quotient filters take keys after they were built"
         ))
     })?;
+    for part in Quotient::of(&step.leaf).map_or(&[][..], |leaf| leaf.parts()) {
+        // A layer without keys has no table.
+        if !part.payload.is_empty() {
+            OwnedQuotient::read(part)?;
+        }
+    }
     Ok(Layer { role: step.role, parts })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tamis::{Filter, FormatError, Kind, Layout};
+use tamis::{Filter, FormatError, Kind, Layout, Quotient, Stacked};
 
 use super::memory::watched;
 use super::repair::{BITS, FOOTER, FORM, FRONT, HASH, KEY_TYPE, Parts};
@@ -304,6 +304,28 @@ fn what_may_be_ignored_is() {
 }
 
 /// A plain filter of one shard spends little on everything but its payload.
+/// Slots that contradict each other would lose keys: filters that change reject them, and go on from the others.
+#[test]
+fn slots_that_contradict_each_other_take_no_keys() {
+    let filter = tamis::build(integers(200, 1)).kind(Kind::Quotient).fpr(0.01).finish().unwrap();
+    let parts = Parts::of(filter.as_bytes()).unwrap();
+    let mut rejected = 0;
+    for bit in (0..8 * parts.payload.len()).step_by(3) {
+        let mut parts = parts.clone();
+        parts.payload[bit / 8] ^= 1 << (bit % 8);
+        let file = parts.file();
+        let sound = Quotient::restore(file.clone()).is_ok();
+        let stacked = Stacked::restore(file);
+        assert_eq!(stacked.is_ok(), sound, "bit {bit}");
+        rejected += u64::from(!sound);
+        let Ok(mut stacked) = stacked else { continue };
+        for key in integers(40, 2) {
+            assert!(stacked.insert(key).is_err() || stacked.contains(key) == Ok(true), "bit {bit}");
+        }
+    }
+    assert!(rejected > 100, "{rejected}");
+}
+
 #[test]
 fn small_files_are_small() {
     for n in [0, 1, 10, 1000, 7000] {

@@ -16,7 +16,7 @@ use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Form, Header, Kept, Writer};
 use crate::hash::{Digest, Salt};
-use crate::leaves::change::{Layer, Owned};
+use crate::leaves::change::Layer;
 use crate::leaves::quotient::OwnedQuotient;
 use crate::leaves::{Entry as _, Leaf, Role, Sides, Structure, Work, quotient, ribbon};
 
@@ -131,10 +131,5 @@ fn layer(header: &Header, leaf: &Leaf) -> Result<Option<Box<dyn Layer>>, FormatE
     let Some(part) = quotient::Quotient::of(leaf).and_then(|leaf| leaf.parts().first()) else {
         return Ok(leaf.layers().and_then(|mut layers| layers.pop()));
     };
-    let Owned { geometry, payload } = Owned::from(part);
-    let checked =
-        OwnedQuotient::checked(geometry, &payload).map_err(|error| FormatError::invalid(error.to_string()))?;
-    let layer =
-        checked.ok_or_else(|| FormatError::invalid("the slots of the quotient filter contradict one another"))?;
-    Ok(Some(Box::new(layer)))
+    Ok(Some(Box::new(OwnedQuotient::read(part)?)))
 }

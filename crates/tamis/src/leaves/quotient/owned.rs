@@ -3,11 +3,11 @@
 use super::table::BLOCK;
 use super::{One, Quotient};
 use crate::arch::{Answer, Isa, QueryFn};
-use crate::error::BuildError;
+use crate::error::{BuildError, FormatError};
 use crate::hash::{Digest, Salt};
-use crate::leaves::Geometry;
 use crate::leaves::bloom::zeros;
 use crate::leaves::change::Owned;
+use crate::leaves::{Geometry, Part};
 
 /// A quotient filter that owns its payload.
 pub(crate) type OwnedQuotient = Owned<Quotient>;
@@ -68,5 +68,12 @@ impl OwnedQuotient {
         let more = held.geometry.payload_len() - geometry.payload_len();
         zeros(&mut held.payload, more)?;
         Ok(Some(held))
+    }
+
+    /// A part of a file, checked: what is changed must not contradict itself.
+    pub(crate) fn read(part: &Part<Quotient>) -> Result<OwnedQuotient, FormatError> {
+        let checked = OwnedQuotient::checked(part.geometry.clone(), &part.payload);
+        let checked = checked.map_err(|error| FormatError::invalid(error.to_string()))?;
+        checked.ok_or_else(|| FormatError::invalid("the slots of the quotient filter contradict one another"))
     }
 }

@@ -292,7 +292,15 @@ fn join(args: JoinArgs) -> Result<Outcome> {
         None => slices::write_manifest(path.parent().unwrap_or(Path::new(".")))
             .map(|()| ("manifest", std::fs::metadata(&path).map_or(0, |data| data.len()))),
     };
-    let (form, bytes) = written.map_err(|error| at(error.into(), &output.to_string()))?;
+    let (form, bytes) = written.map_err(|error| match error {
+        // The rounds that would count them are calls of the library.
+        tamis::Error::Build(tamis::BuildError::PlanAgain { passed }) => anyhow!(
+            "{output}: join: {} excluded keys pass the first layer, more than by chance; expected fewer; use slice plan with another \
+             --seed, or --secret",
+            grouped(passed)
+        ),
+        error => at(error.into(), &output.to_string()),
+    })?;
     let text = || format!("file        {output}: {form}\nsize        {} bytes\n", grouped(bytes));
     output.report(args.report, form, text, || json!({ "bytes": bytes }))?;
     Ok(Outcome::Yes)

@@ -26,6 +26,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 use serde_json::{Value, json};
+use tamis::slices::{MANIFEST, file_name};
 use tamis::{Filter, FormatError, Hasher, KeyType, Mismatch, QueryError};
 
 use crate::input::{Counts, KeyRef, Source};
@@ -81,6 +82,9 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
     let name = shown(path);
     match fs::metadata(path) {
         _ if mapped::is_folder(path) => {}
+        Ok(data) if data.is_dir() && path.join(file_name(0)).is_file() => {
+            bail!("{name}: has slices and no {MANIFEST}; expected both; use tamis slice join --manifest")
+        }
         Ok(data) if data.is_dir() => bail!("{name}: is a directory; expected a {what} file"),
         Ok(data) if !data.is_file() && name != "standard input" => {
             bail!("{name}: is a pipe or a device; expected a {what} file, or - for standard input")
@@ -88,7 +92,10 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
         _ => {}
     }
     open(path).map_err(|error| match error {
-        tamis::Error::Format { error: FormatError::Form { found, .. }, .. } => {
+        tamis::Error::Format { error: FormatError::Form { found, expected }, path } => {
+            // A file that is no manifest under its name; and `inspect` expects no form itself.
+            let is_exact = expected == mapped::MANIFEST_FORM || what == "tamis";
+            let (name, what) = (path.as_deref().map_or(name, shown), if is_exact { expected } else { what });
             let command = match found {
                 "map" => "; use tamis map",
                 "set index" => "; use tamis sets",

@@ -43,7 +43,7 @@ fn stdin() -> io::Result<&'static [u8]> {
     Ok(BYTES.get().map_or(&[], Vec::as_slice))
 }
 
-const MANIFEST_FORM: &str = "manifest of slices";
+pub(crate) const MANIFEST_FORM: &str = "manifest of slices";
 
 /// Whether a path is a folder of slices with their manifest.
 pub(crate) fn is_folder(path: &Path) -> bool {
@@ -54,6 +54,10 @@ pub(crate) fn is_folder(path: &Path) -> bool {
 pub(crate) fn sliced(path: &Path, how: How) -> Result<Sliced, Error> {
     if how.secret.is_some() {
         return Err(FormatError::NoSecret.into());
+    }
+    // Under another name, it may be of other slices than those around it.
+    if !path.is_dir() && path.file_name() != Some(MANIFEST.as_ref()) {
+        return Err(FormatError::Form { found: MANIFEST_FORM, expected: "filter" }.into());
     }
     let parent = || path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // SAFETY: as for a file: slices are replaced by renaming and never changed in place.

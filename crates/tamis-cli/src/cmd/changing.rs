@@ -115,6 +115,9 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
     let _lock = Lock::new(to, [&args.file])?;
     let secret = args.secret.how(false)?.secret;
     let restored = open_file(&args.file, "filter", |path| {
+        if mapped::is_folder(path) {
+            return Err(FormatError::Form { found: mapped::MANIFEST_FORM, expected: "filter" }.into());
+        }
         let bytes = fs::read(path)?;
         let restored = match secret {
             Some(secret) => Chained::restore_with_secret(bytes, secret),

@@ -199,6 +199,7 @@ fn read_plan(path: &Path) -> Result<Plan> {
 fn build(args: SliceArgs) -> Result<Outcome> {
     args.report.apply();
     let plan = read_plan(&args.plan)?;
+    let plan_file = Source::from(args.plan.clone());
     let sources = [args::sources(&args.keys), args.exclude.iter().cloned().map(Source::from).collect()];
     let [keys, excluded] = &sources;
     input::check_stdin_once(sources.iter().flatten())?;
@@ -212,7 +213,8 @@ fn build(args: SliceArgs) -> Result<Outcome> {
     }
     let is_folder = args.output.is_dir();
     let path = if is_folder { args.output.join(slices::file_name(args.slice)) } else { args.output.clone() };
-    let output = match Output::new("-o", &path, sources.iter().flatten(), "slice")? {
+    let inputs = std::slice::from_ref(&plan_file).iter().chain(sources.iter().flatten());
+    let output = match Output::new("-o", &path, inputs, "slice")? {
         output @ Output::File(_) => output,
         Output::Stdout | Output::Device(_) => bail!("-o {}: expected a file or a folder", path.display()),
     };
@@ -273,18 +275,32 @@ fn join(args: JoinArgs) -> Result<Outcome> {
     args.report.apply();
     let (path, slices) = match (&args.output, &args.slices[..]) {
         (Some(output), [folder]) if folder.is_dir() => (output.clone(), of_folder(folder)?),
-        (Some(output), slices) => (output.clone(), slices.to_vec()),
+        (Some(output), slices) => match slices.iter().find(|slice| slice.is_dir()) {
+            Some(folder) => bail!("{}: a folder among others; expected slice files, or one folder", shown(folder)),
+            None => (output.clone(), slices.to_vec()),
+        },
         (None, [folder]) if folder.is_dir() => (folder.join(slices::MANIFEST), vec![]),
         (None, _) => bail!("--manifest: the slices are files; expected a folder of slices"),
     };
     let sources: Vec<Source> = slices.iter().cloned().map(Source::from).collect();
-    let output = Output::new("-o", &path, sources.iter(), "filter")?;
-    let form = match args.output {
-        Some(_) => slices::join_to(&path, &slices).map(|_| "filter"),
-        None => slices::write_manifest(path.parent().unwrap_or(Path::new("."))).map(|()| "manifest"),
+    let output = match Output::new("-o", &path, sources.iter(), "filter")? {
+        Output::Stdout => bail!("-o -: expected a file"),
+        output => output,
     };
-    let form = form.map_err(|error| at(error.into(), &output.to_string()))?;
-    let bytes = std::fs::metadata(&path).map(|data| data.len()).unwrap_or(0);
+    let written = match args.output {
+        Some(_) => slices::join_to(&path, &slices).map(|bytes| ("filter", bytes)),
+        None => slices::write_manifest(path.parent().unwrap_or(Path::new(".")))
+            .map(|()| ("manifest", std::fs::metadata(&path).map_or(0, |data| data.len()))),
+    };
+    let (form, bytes) = written.map_err(|error| match error {
+        // The rounds that would count them are calls of the library.
+        tamis::Error::Build(tamis::BuildError::PlanAgain { passed }) => anyhow!(
+            "{output}: join: {} excluded keys pass the first layer, more than by chance; expected fewer; use slice plan with another \
+             --seed, or --secret",
+            grouped(passed)
+        ),
+        error => at(error.into(), &output.to_string()),
+    })?;
     let text = || format!("file        {output}: {form}\nsize        {} bytes\n", grouped(bytes));
     output.report(args.report, form, text, || json!({ "bytes": bytes }))?;
     Ok(Outcome::Yes)

@@ -94,6 +94,9 @@ fn budgets_are_kept() {
     }
     let message = dir.error(&format!("build {} --bits-per-key 0.01 -o x.tamis", quickstart("deny.txt")));
     assert!(message.starts_with("--bits-per-key 0.01: too small for 93,514 keys; expected at least "), "{message}");
+    dir.put("one", "a");
+    let message = dir.error("build one --bits-per-key 9 -o x");
+    assert!(message.starts_with("--bits-per-key 9: too small for 1 key; expected at least "), "{message}");
     let message = dir.error("build --bits-per-key 9 --fpr 0.1 -o x.tamis");
     assert_eq!(message, "--fpr, --bits-per-key: two goals; expected one, or --workload with --fpr as its ceiling");
 }

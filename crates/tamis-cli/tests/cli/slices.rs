@@ -39,6 +39,8 @@ fn processes_that_share_a_plan_make_the_file_of_one() {
     assert!(dir.read("joined") == dir.read("one"));
     let files = "slices/slice-00003.tamis slices/slice-00001.tamis slices/slice-00000.tamis slices/slice-00002.tamis";
     assert_eq!(dir.run(&format!("slice join {files} -o again --json")).json(0)["bytes"], dir.read("one").len());
+    #[cfg(unix)]
+    assert!(dir.run("slice join slices -o /dev/null").err.trim_end().ends_with(report.lines().last().unwrap()));
     assert!(dir.read("again") == dir.read("one"));
     let report = dir.run("slice join slices --manifest").text(0);
     assert!(report.starts_with("file        slices/manifest.tamis: manifest\n"), "{report}");
@@ -112,12 +114,43 @@ fn what_does_not_belong_together_is_an_error() {
     assert!(says("slice build plan keys --integers --slice 1 -o slices").contains("expected text"));
     assert!(says("slice build keys keys --slice 1 -o slices").starts_with("keys: plan: "));
     assert!(says("slice build plan keys --slice 1 -o nowhere/out").contains("no directory nowhere"));
+    assert!(says("slice build plan keys --slice 1 -o plan").starts_with("-o plan: is a file of keys"));
+    assert_eq!(says("slice join slices -o -"), "-o -: expected a file");
+    assert!(says("slice join keys slices -o out").starts_with("slices: a folder among others"));
     assert!(says("slice plan keys --slices 3 -o p").contains("not a power of two"));
     assert!(says("slice plan keys --workload excluded --fpr 0.01 -o p").contains("not possible with slice"));
     assert!(says("slice plan keys --secret-file s -o p").contains("not possible with slice"));
     let conflict = dir.run("slice plan keys --exclude keys --fpr 0.01 -o p").failure(4);
     assert!(conflict.contains("20,000 keys"), "{conflict}");
     assert!(says("query slices/slice-00000.tamis --key 1").contains("use tamis slice join"));
+}
+
+/// Whoever excludes the false positives of an earlier filter gets the same first layer, which they pass. Another seed helps.
+#[test]
+fn excluded_keys_that_pass_the_first_layer_need_another_seed() {
+    let dir = TestDir::new();
+    dir.put("keys", numbers(0..5000));
+    dir.put("others", numbers(5000..1_000_000));
+    dir.run("build keys --fpr 0.01 --shard-bytes 4K -o first -q").text(0);
+    let matches = dir.run("query first others").text(0);
+    dir.put("excluded", &matches);
+    for seed in [0, 1] {
+        let _ = fs::remove_dir_all(dir.path("slices"));
+        fs::create_dir(dir.path("slices")).unwrap();
+        let goal = format!("--fpr 0.01 --shard-bytes 4K --slices 2 --seed {seed}");
+        dir.run(&format!("slice plan keys --exclude excluded {goal} -o plan -q")).text(0);
+        for slice in 0..2 {
+            dir.run(&format!("slice build plan keys --exclude excluded --slice {slice} -o slices -q")).text(0);
+        }
+        let join = "slice join slices -o joined -q";
+        if seed == 0 {
+            let says = dir.error(join);
+            assert!(says.ends_with("; use slice plan with another --seed, or --secret"), "{says}");
+        } else {
+            dir.run(join).text(0);
+            assert_eq!(dir.run("query joined excluded -c").text(1), "0\n");
+        }
+    }
 }
 
 /// The folder of slices, its manifest and the joined file are one filter to every command that reads.
@@ -128,7 +161,7 @@ fn a_folder_with_its_manifest_opens_like_a_file() {
         dir.run(&format!("slice build plan keys --exclude excluded --slice {slice} -o slices -q")).text(0);
     }
     let not_yet = dir.error("query slices --key 1");
-    assert_eq!(not_yet, "slices: is a directory; expected a filter file");
+    assert_eq!(not_yet, "slices: has slices and no manifest.tamis; expected both; use tamis slice join --manifest");
     dir.run("slice join slices --manifest -q").text(0);
     dir.run("slice join slices -o joined -q").text(0);
     for name in ["slices", "slices/manifest.tamis"] {
@@ -156,6 +189,21 @@ fn a_folder_with_its_manifest_opens_like_a_file() {
         assert!(dir.error(&format!("query {name} keys --secret-file secret")).contains("built without it"));
     }
     assert!(dir.error("map get slices").contains("holds a manifest of slices; expected a map; use tamis query"));
+    // A manifest elsewhere is not of the slices that are around it, and a slice is no manifest.
+    fs::create_dir(dir.path("others")).unwrap();
+    for (from, to) in [("manifest.tamis", "slices/copy"), ("slice-00001.tamis", "others/manifest.tamis")] {
+        fs::copy(dir.path(format!("slices/{from}")), dir.path(to)).unwrap();
+    }
+    for (line, says) in [
+        ("query slices/copy --key 1", "slices/copy: holds a manifest of slices; expected a filter; use tamis query"),
+        ("add slices keys", "slices: holds a manifest of slices; expected a filter; use tamis query"),
+        ("inspect slices/copy", "slices/copy: holds a manifest of slices; expected a filter; use tamis query"),
+        ("query others --key 1", "others/manifest.tamis: holds a slice of a filter; expected a manifest of slices"),
+        ("inspect others", "others/manifest.tamis: holds a slice of a filter; expected a manifest of slices"),
+    ] {
+        let error = dir.error(line);
+        assert!(error.starts_with(says), "{line}: {error}");
+    }
     // One slice, alone.
     let fields = dir.run("inspect slices/slice-00002.tamis --json").json(0);
     assert_eq!((&fields["slice"], &fields["slices"]), (&2.into(), &4.into()));

@@ -80,7 +80,8 @@ enum BuildError {
         "{option} {}: out of range; expected {} to {}", short(*given), short(*least), short(*most);
     /// Fewer bits per key than the smallest file takes.
     Budget { keys: u64, given: f64, needed: f64 } =>
-        "bits_per_key {}: too small for {keys} keys; expected at least {:.2}", short(*given), up(*needed);
+        "bits_per_key {}: too small for {keys} key{}; expected at least {:.2}", short(*given),
+        if *keys == 1 { "" } else { "s" }, up(*needed);
     /// More unlisted keys would match than may.
     UnlistedFpr { fpr: f64, most: f64 } =>
         "fpr {}: not possible with the other options; expected at least {:.3e}", short(*most), 1.0005 * fpr;

@@ -292,6 +292,8 @@ impl Sliced {
                     let reason = format!("slice: {found} bytes where the manifest has {len}; expected the same file");
                     return Err(Error::from(FormatError::invalid(reason)).at(path));
                 }
+                // One that may not be read is named here: later all are read together.
+                std::fs::File::open(path).map_err(Error::from).map_err(|error| error.at(path))?;
             }
             let (bytes, slices) = load(&paths).map_err(Error::from).map_err(|error| error.at(folder))?;
             let filter = Sliced::assemble(header, &named, &bytes, &slices, &paths)?;

@@ -54,6 +54,12 @@ impl Editor {
     pub fn new(sets: &Sets) -> Result<Editor, FormatError> {
         sets.verify()?;
         let index = Index::clone(&sets.index);
+        for segment in &index.segments {
+            if let Content::Sketch(Sketch { heavy, extra, .. }) = &segment.content {
+                heavy.check()?;
+                extra.check()?;
+            }
+        }
         let by_name = by_name(&index.names);
         Ok(Editor { index, by_name, open: None })
     }

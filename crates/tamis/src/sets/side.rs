@@ -107,6 +107,13 @@ impl Side {
         }
     }
 
+    /// An error if the keys of a file are not in order: equal ones would become one, and some would not be found again.
+    pub(super) fn check(&self) -> Result<(), FormatError> {
+        let packed = &self.packed;
+        let ascending = (1..packed.len()).all(|at| packed.name(at - 1) < packed.name(at));
+        FormatError::check(ascending, || "payload: the keys of a side table are not in order")
+    }
+
     /// To be changed: unpacked the first time.
     pub(crate) fn open(&mut self) -> &mut BTreeMap<Digest, Vec<u32>> {
         let packed = &self.packed;
@@ -203,10 +210,12 @@ mod tests {
     fn names_in_disorder_end_the_search() {
         let open = Side { open: Some((0..1000).map(|i| (key(i), vec![1])).collect()), ..Side::default() };
         let mut packed = open.pack(2);
+        assert!(Side { packed: packed.clone(), open: None }.check().is_ok());
         let mut names = packed.names.to_vec();
         names.chunks_mut(24).for_each(|two| two.reverse());
         packed.names = names.into();
         let side = Side { packed, open: None };
+        assert!(side.check().is_err());
         (0..2000).for_each(|i| assert!(side.find(key(i), &mut vec![]) || i < 2000));
     }
 }

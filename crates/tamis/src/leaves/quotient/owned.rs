@@ -72,7 +72,7 @@ impl OwnedQuotient {
 
     /// A part of a file, checked: what is changed must not contradict itself.
     pub(crate) fn read(part: &Part<Quotient>) -> Result<OwnedQuotient, FormatError> {
-        let checked = OwnedQuotient::checked(part.geometry.clone(), &part.payload);
+        let checked = OwnedQuotient::checked(part.geometry, &part.payload);
         let checked = checked.map_err(|error| FormatError::invalid(error.to_string()))?;
         checked.ok_or_else(|| FormatError::invalid("the slots of the quotient filter contradict one another"))
     }

@@ -102,7 +102,7 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
                 "filter" => "; use tamis query or tamis verify",
                 "patch" => "; use it with --patch behind its filter",
                 "slice of a filter" => "; use tamis slice join",
-                "manifest of slices" => "; use tamis query, verify or inspect with the folder of the slices",
+                mapped::MANIFEST_FORM => "; use tamis query, verify or inspect with the folder of the slices",
                 _ => "",
             };
             anyhow!("{name}: holds {}; expected {}{command}", with_article(found), with_article(what))

@@ -43,6 +43,7 @@ fn stdin() -> io::Result<&'static [u8]> {
     Ok(BYTES.get().map_or(&[], Vec::as_slice))
 }
 
+/// What the library calls the form of a manifest.
 pub(crate) const MANIFEST_FORM: &str = "manifest of slices";
 
 /// Whether a path is a folder of slices with their manifest.

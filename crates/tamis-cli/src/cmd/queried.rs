@@ -26,7 +26,7 @@ impl Queried {
             Err(Error::Format { error: FormatError::Form { found: "learned filter", .. }, .. }) => {
                 mapped::learned(path, how).map(Queried::Learned)
             }
-            Err(Error::Format { error: FormatError::Form { found: "manifest of slices", .. }, .. })
+            Err(Error::Format { error: FormatError::Form { found: mapped::MANIFEST_FORM, .. }, .. })
                 if path.as_os_str() != "-" =>
             {
                 mapped::sliced(path, how).map(Queried::Sliced)

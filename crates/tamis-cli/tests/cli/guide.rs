@@ -1,4 +1,5 @@
-//! README and guide -> every command in them runs and prints what is shown, every number has a command, and sentences are short.
+//! README and guide -> every command in them runs and prints what is shown, and every number has a command; all documents -> links, and
+//! names of files and functions, lead somewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,21 +113,6 @@ fn commands_print_what_is_shown() {
     assert!(total > 9, "{total}");
 }
 
-/// Text between blocks of code, without headings, tables, pictures, code and the targets of links: a paragraph or an item each.
-fn paragraphs(page: &str) -> Vec<String> {
-    let mut paragraphs = vec![String::new()];
-    for line in page.split("```").step_by(2).flat_map(|text| text.lines().chain([""])) {
-        let item = line.starts_with("* ");
-        if item || line.is_empty() || ["#", "|", "!["].iter().any(|start| line.starts_with(start)) {
-            paragraphs.push(String::new());
-        }
-        if item || !["#", "|", "!["].iter().any(|start| line.starts_with(start)) {
-            *paragraphs.last_mut().unwrap() += &format!("{} ", line.trim_start_matches("* ").trim());
-        }
-    }
-    paragraphs.iter().map(|text| plain(text)).filter(|text| !text.trim().is_empty()).collect()
-}
-
 /// Text with one word for every piece of code, and without the targets of links.
 fn plain(text: &str) -> String {
     let mut out = String::new();
@@ -140,53 +126,6 @@ fn plain(text: &str) -> String {
         out += rest.split_once(')').map_or("", |(_, after)| after);
     }
     out
-}
-
-/// Sentences of a paragraph. A colon before a capital letter ends one, too.
-fn sentences(paragraph: &str) -> Vec<String> {
-    let (mut sentences, mut now) = (vec![], vec![]);
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    for (i, word) in words.iter().enumerate() {
-        now.push(*word);
-        let next = words.get(i + 1).and_then(|next| next.trim_start_matches(['(', '[', '*', '"']).chars().next());
-        let ends = word.trim_end_matches([')', ']', '*', '"']).ends_with(['.', '?', '!']);
-        let colon = word.ends_with(':') && next.is_some_and(char::is_uppercase);
-        if ends || colon || next.is_none() {
-            sentences.push(std::mem::take(&mut now).join(" "));
-        }
-    }
-    sentences
-}
-
-#[test]
-fn sentences_are_short() {
-    let text = "* One `a. b` is here. Two, [a link](x.md): the\n  end\n\n```console\n$ no. no.\n```\nAt 1.5 %? Yes\n";
-    let found: Vec<_> = paragraphs(text).iter().flat_map(|text| sentences(text)).collect();
-    assert_eq!(found, ["One code is here.", "Two, [a link]: the end", "At 1.5 %?", "Yes"]);
-    let (mut all, mut words, mut long) = (0, 0, vec![]);
-    for page in pages() {
-        for sentence in paragraphs(&fs::read_to_string(&page).unwrap()).iter().flat_map(|text| sentences(text)) {
-            let count = sentence.split_whitespace().count();
-            (all, words) = (all + 1, words + count);
-            if count > 30 {
-                long.push(format!("{}: {count} words: {sentence}", page.display()));
-            }
-        }
-    }
-    assert!(long.is_empty(), "{}", long.join("\n"));
-    assert!(all > 200 && words <= 16 * all, "{words} words in {all} sentences");
-}
-
-#[test]
-fn pages_are_short() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(readme.lines().count() <= 180 && readme.len() <= 12_000, "{} lines", readme.lines().count());
-    for page in pages() {
-        let text = fs::read_to_string(&page).unwrap();
-        for line in text.lines().filter(|line| !line.starts_with('|') && !line.contains("](")) {
-            assert!(line.chars().count() <= 100, "{}: {line}", page.display());
-        }
-    }
 }
 
 /// Sums: bytes of a filter, and 4 for each exception in a list.
@@ -275,17 +214,133 @@ fn the_table_of_sizes_is_that_of_its_command() {
     assert!(rows >= 8, "{rows}");
 }
 
-/// A link to a file leads to one.
-#[test]
-fn links_lead_to_files() {
-    for page in pages() {
-        let text = fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-            let file = link.split('#').next().unwrap();
-            let found = link.contains("://") || page.parent().unwrap().join(file).exists();
-            assert!(found, "{}: {link}", page.display());
+/// Files of the repository whose names end like this; without hidden folders, but with the scripts of `.ci`.
+fn files(ends: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (vec![], vec![root(), root().join(".ci")]);
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                folders.push(path);
+            } else if path.is_file() && ends.iter().any(|end| name.ends_with(end)) {
+                found.push(path);
+            }
         }
     }
+    found.sort();
+    found
+}
+
+/// A document without its blocks of code.
+fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+/// The names of headings, as anchors have them: small letters, no punctuation, and a number from the second of a name on.
+fn anchors(text: &str) -> Vec<String> {
+    let mut anchors: Vec<String> = vec![];
+    for heading in prose(text).lines().filter(|line| line.starts_with('#')) {
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let name: String = heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect();
+        let name = name.replace(' ', "-");
+        let numbered = (1..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !anchors.contains(name));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+/// Where the links of a document lead: `[text](target)`, and `[key]: target` on a line of its own.
+fn targets(text: &str) -> Vec<String> {
+    // Code may look like a link, and is none; a link whose text is code is one.
+    let text: String =
+        prose(text).split('`').enumerate().map(|(i, piece)| if i % 2 == 0 { piece } else { "code" }).collect();
+    let inline = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    let defined = text.lines().filter(|line| line.starts_with('[')).filter_map(|line| line.split_once("]: "));
+    inline.chain(defined.map(|(_, target)| target)).map(str::to_string).collect()
+}
+
+/// What is wrong with the links of a document.
+fn wrong_links(page: &Path, text: &str) -> Vec<String> {
+    let wrong = |target: &String| {
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let path = if file.is_empty() { page.to_path_buf() } else { page.parent().unwrap().join(file) };
+        let leads = || {
+            path.exists()
+                && (anchor.is_empty()
+                    || fs::read_to_string(&path).is_ok_and(|text| anchors(&text).iter().any(|name| name == anchor)))
+        };
+        !target.contains("://") && !leads()
+    };
+    targets(text).into_iter().filter(wrong).map(|target| format!("{}: {target}", page.display())).collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let text = "# A `b` c: d\n## x\n# X\n[a](#a-b-c-d), [`x`](#x-1), [y](../README.md#licence) `[no](no.md)`\n```\n[no](no.md)\n```\n";
+    let here = root().join("docs/math.md");
+    assert_eq!((anchors(text), targets(text).len()), (vec!["a-b-c-d".into(), "x".into(), "x-1".into()], 3));
+    let planted =
+        "[none](missing.md) [none](../README.md#missing) [a web page](https://missing.example)\n\n[key]: missing\n";
+    assert_eq!(wrong_links(&here, planted).len(), 3);
+    let (mut all, mut wrong) = (0, vec![]);
+    for page in files(&[".md"]) {
+        let text = fs::read_to_string(&page).unwrap();
+        all += targets(&text).len();
+        wrong.extend(wrong_links(&page, &text));
+    }
+    assert!(all > 200 && wrong.is_empty(), "{all} links; these lead nowhere:\n{}", wrong.join("\n"));
+}
+
+/// The file that a document or a comment means by this name.
+fn named(name: &str) -> Option<PathBuf> {
+    let bases = ["", "crates", "crates/tamis", "crates/tamis/src", "crates/tamis/tests", "crates/tamis-cli"];
+    bases.iter().map(|base| root().join(base).join(name)).find(|path| path.is_file())
+}
+
+/// Sources that a document names, and functions in them, that do not exist: `file.rs`: `function`, `function`.
+fn wrong_names(text: &str) -> Vec<String> {
+    let (prose, mut wrong) = (prose(text), vec![]);
+    for line in prose.lines() {
+        // The text of a source, while names of its functions follow, and what stands before the next one.
+        let (mut source, mut between) = (None, "");
+        for (i, piece) in line.split('`').enumerate() {
+            if i % 2 == 0 {
+                source = source.filter(|_| piece == between);
+            } else if piece.ends_with(".rs") && !piece.contains(' ') {
+                let path = named(piece);
+                wrong.extend(path.is_none().then(|| piece.to_string()));
+                (source, between) = (path.map(|path| fs::read_to_string(path).unwrap()), ": ");
+            } else if let Some(text) = &source {
+                wrong.extend((!text.contains(&format!("fn {piece}"))).then(|| piece.to_string()));
+                between = ", ";
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn files_and_functions_that_are_named_exist() {
+    let planted = "`hash.rs`: `spread`, `missing`, and `Other`; `hash.rs`, `Other`; `gone.rs`";
+    assert_eq!(wrong_names(planted), ["missing", "gone.rs"]);
+    let (mut all, mut wrong) = (0, vec![]);
+    for page in files(&[".md"]).into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        let text = fs::read_to_string(&page).unwrap();
+        all += text.matches(".rs`").count();
+        wrong.extend(wrong_names(&text).into_iter().map(|name| format!("{}: {name}", page.display())));
+    }
+    // Documents that sources name, by their paths from the root.
+    for file in files(&[".rs", ".py", ".toml", "run", "engines", "figures", "python"]) {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        for word in text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_')) {
+            let page = word.trim_end_matches('.');
+            let is_page = page.ends_with(".md") && (page.starts_with("docs/") || page == "ARCHITECTURE.md");
+            all += usize::from(is_page);
+            wrong.extend((is_page && !root().join(page).is_file()).then(|| format!("{}: {page}", file.display())));
+        }
+    }
+    assert!(all > 100 && wrong.is_empty(), "{all} names; these are of nothing:\n{}", wrong.join("\n"));
 }
 
 #[test]

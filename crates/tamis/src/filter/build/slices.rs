@@ -16,7 +16,7 @@
 //! from the conflicts: round one. Layers follow from that and from the sketch of excluded keys, whose salt is the hash of all keys, a
 //! hash of the hashes of cells: round two, left out where the excluded keys are few enough to be counted. All else is local to a shard.
 //!
-//! *What passes the first layer* must be counted before the rest is planned (*Chosen keys* in ARCHITECTURE.md). A round of its own
+//! *What passes the first layer* must be counted before the rest is planned (docs/design/build.md, *Keys that were chosen*). A round of its own
 //! would build every first layer twice, and ordinary keys never change the plan. So a slice is built at once and says how many passed.
 //! [`join`] adds the numbers up; where they are too large it fails, and [`Plan::refine`] gives the next plan, which has the
 //! layers that one process would have come to.

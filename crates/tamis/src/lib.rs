@@ -198,7 +198,7 @@ pub use filter::patch::Patch;
 pub use filter::patched::Patched;
 pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::remote::{Fetch, Remote};
-pub use filter::typed::Typed;
+pub use filter::typed::{AsKey, Typed};
 pub use format::{FileInfo, Source};
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};

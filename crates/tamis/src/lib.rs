@@ -183,8 +183,6 @@ pub use dynamic::{
     quotient::Quotient, shared::SharedChained, shared::SharedOthello, stacked::Stacked,
 };
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
-#[cfg(feature = "build")]
-pub use file::save;
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
 #[cfg(feature = "build")]

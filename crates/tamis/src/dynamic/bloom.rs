@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, of_layer, restores};
+use super::core::{Core, SALT, is_file, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Hasher, Key, KeyType};
@@ -24,8 +24,13 @@ use crate::leaves::{Entry, Leaf};
 /// let mut seen = Bloom::with_capacity(1000).fpr(0.01).build::<str>()?;
 /// seen.insert("ann")?;
 /// assert!(seen.contains("ann")?);
-/// let filter = Filter::open(seen.snapshot()?)?;
-/// assert!(filter.contains("ann")?);
+///
+/// let path = std::env::temp_dir().join("tamis-bloom-example.tamis");
+/// seen.save(&path)?;
+/// let mut seen = Bloom::read(&path)?; // or, if no keys come later, `Filter::read`
+/// seen.insert("bob")?;
+/// assert!(seen.contains("ann")? && Filter::read(&path)?.contains("ann")?);
+/// # std::fs::remove_file(&path)?;
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
@@ -34,7 +39,7 @@ pub struct Bloom(pub(super) Core<Box<dyn Layer>>);
 brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 
 of_layer!(Bloom);
-restores!(Bloom: ", or of any filter file of one shard that is a single Bloom filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
+is_file!(Bloom, 0.hasher: ", or of any filter file of one shard that is a single Bloom filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Bloom {
     /// Starts a filter for `capacity` keys. With more keys its false positive rate is above [`fpr`](DynamicBuilder::fpr).

@@ -67,6 +67,8 @@ mod waiting;
 /// # Ok::<(), tamis::Error>(())
 /// ```
 ///
+/// Its file keeps 16 bytes for each member and each excluded key after the tables; queries do not read them.
+///
 /// If others choose keys, give the first layer a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one, chosen
 /// keys cannot make it err, but they slow it down: many exclusions that wait for one bit are all looked at by the insertion that sets it.
 #[derive(Clone)]

@@ -6,7 +6,12 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tamis::{Digest, Error, Hasher, Key, KeyType};
+use tamis::adaptive::{AdaptiveFilter, Broom};
+use tamis::learned::{Built, Learned};
+use tamis::{Bloom, Chained, Cuckoo, Digest, Error, Filter, Hasher, Key, KeyType, Map, Patch, Quotient};
+use tamis::{Sequence, Sets, Stacked};
+
+use super::learned;
 
 /// Calls the same method with each of the arguments, whatever their types; the compiler says which it takes.
 macro_rules! each {
@@ -51,5 +56,63 @@ fn a_type_of_ones_own_is_borrowed_too() -> Result<(), Error> {
     }
     let hosts = tamis::build([Host("Ann")]).finish()?.into_typed::<Host>()?;
     each!(hosts: Host("aNN"), &Host("aNN"), &&Host("aNN"), Box::new(Host("aNN")), &Arc::new(Host("aNN")));
+    Ok(())
+}
+
+/// A file is there after `save`, with the bytes that were in memory, and `read` takes it.
+#[test]
+fn what_is_a_file_is_saved_and_read() -> Result<(), Error> {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("file.tamis");
+    macro_rules! kept {
+        ($($type:ident: $made:expr, $bytes:ident;)+) => {$({
+            let made = $made;
+            made.save(&path)?;
+            assert_eq!(std::fs::read(&path)?, made.$bytes(), stringify!($type));
+            assert_eq!(<$type>::read(&path)?.$bytes(), made.$bytes(), stringify!($type));
+        })+};
+    }
+    macro_rules! changing {
+        ($($type:ident: $made:expr;)+) => {$({
+            let made = $made;
+            made.save(&path)?;
+            let bytes = made.snapshot()?;
+            assert_eq!(std::fs::read(&path)?, bytes, stringify!($type));
+            assert_eq!($type::read(&path)?.snapshot()?, bytes, stringify!($type));
+        })+};
+    }
+    let base = tamis::build(0..100u64).exclude(100..500u64).exact().finish()?;
+    let mut diff = base.diff()?;
+    (1..100u64).try_for_each(|key| diff.push(key))?;
+    (100..500u64).chain([0]).try_for_each(|key| diff.exclude(key))?;
+    let patch = diff.finish()?;
+    let (members, excluded) = (learned::members(400), learned::excluded(400));
+    let (model, _) = tamis::stream().exact().learn(&members, &excluded).finish()?;
+    kept! {
+        Filter: base.clone(), as_bytes;
+        Map: tamis::map([("ann", 1u64)]).finish()?, as_bytes;
+        Sequence: tamis::sequence([1u64, 2, 3]).finish()?, as_bytes;
+        Sets: tamis::sets([("ann", "red")]).finish()?, as_bytes;
+        Patch: patch.clone(), as_bytes;
+    }
+    if let Built::Learned(model) = model {
+        kept!(Learned: model, as_bytes;);
+    }
+    base.with_patches([patch])?.save(&path)?;
+    assert!(!Filter::read(&path)?.contains(0u64)? && Filter::read(&path)?.contains(1u64)?);
+    changing! {
+        Bloom: Bloom::with_capacity(10).build::<u64>()?;
+        Cuckoo: Cuckoo::with_capacity(10).build::<u64>()?;
+        Quotient: Quotient::with_capacity(10).build::<u64>()?;
+        Chained: Chained::over(Bloom::with_capacity(10).build::<u64>()?)?;
+        Stacked: Stacked::restore(Bloom::with_capacity(10).build::<u64>()?.snapshot()?)?;
+        Broom: Broom::with_capacity(10).secret([1, 2]).build::<u64>()?;
+    }
+    // Whoever saves a secret beside the file reads it with the secret.
+    let beside = Bloom::with_capacity(10).hasher(Hasher::secret([1, 2])).secret_beside();
+    beside.build::<u64>()?.save(&path)?;
+    assert!(Bloom::read(&path).is_err() && Bloom::read_with_secret(&path, [1, 2])?.is_empty());
+    let error = Bloom::read(dir.path().join("none")).unwrap_err().to_string();
+    assert!(error.contains("none: "), "{error}");
     Ok(())
 }

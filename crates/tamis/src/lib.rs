@@ -261,6 +261,8 @@ pub mod internals {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/guide/keys.md")]
+    mod keys {}
     #[doc = include_str!("../../../docs/guide/excluded-keys.md")]
     mod excluded_keys {}
     #[doc = include_str!("../../../docs/guide/exact-sets.md")]

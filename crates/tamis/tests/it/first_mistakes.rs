@@ -3,6 +3,7 @@
 //! Each test names a promise; most of them are kept by the compiler.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -114,5 +115,32 @@ fn what_is_a_file_is_saved_and_read() -> Result<(), Error> {
     assert!(Bloom::read(&path).is_err() && Bloom::read_with_secret(&path, [1, 2])?.is_empty());
     let error = Bloom::read(dir.path().join("none")).unwrap_err().to_string();
     assert!(error.contains("none: "), "{error}");
+    Ok(())
+}
+
+/// A key is found however the program holds it, and an address is not found by its text.
+#[test]
+fn addresses_and_wide_integers_are_keys_of_bytes() -> Result<(), Error> {
+    let (four, six) = (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+    let wide = u128::from(six);
+    for secret in [false, true] {
+        let options = || if secret { tamis::stream().secret([1, 2]) } else { tamis::stream() };
+        let filter = options().fpr(1e-6).build([IpAddr::V4(four), IpAddr::V6(six)]).exclude([7u128]).finish()?;
+        assert!(filter.contains(four)? && filter.contains(IpAddr::V4(four))? && filter.contains(four.octets())?);
+        assert!(filter.contains(six)? && filter.contains(IpAddr::V6(six))? && filter.contains(&six.octets()[..])?);
+        assert!(filter.contains(wide)? && filter.contains(wide.to_be_bytes())? && !filter.contains(7u128)?);
+        assert!(!filter.contains(wide.swap_bytes())? && !filter.contains(four.to_ipv6_mapped())?);
+        assert!(!filter.contains("192.0.2.1")? && filter.contains(7u64).is_err());
+        assert_eq!(filter.contains_many(&[four, Ipv4Addr::LOCALHOST])?, [true, false]);
+        let typed = filter.typed::<IpAddr>()?;
+        each!(typed: IpAddr::V4(four), &IpAddr::V6(six));
+    }
+    let map = tamis::map([(four, 4u64)]).finish()?;
+    assert_eq!(map.get_u64(IpAddr::V4(four))?, Some(4));
+    let mut seen = Bloom::with_capacity(10).build::<u128>()?;
+    seen.insert(wide)?;
+    assert!(seen.contains(six)?);
+    let sets = tamis::sets([(six, "red")]).finish()?;
+    assert_eq!(sets.find(wide)?.len(), 1);
     Ok(())
 }

@@ -38,7 +38,7 @@ macro_rules! of_layer {
                 self.len() == 0
             }
 
-            /// Returns the share of unlisted keys that match now.
+            /// Returns the share of unlisted keys that match now, by the number of keys.
             pub fn fpr(&self) -> f64 {
                 self.0.table.fpr()
             }

@@ -144,3 +144,24 @@ fn addresses_and_wide_integers_are_keys_of_bytes() -> Result<(), Error> {
     assert_eq!(sets.find(wide)?.len(), 1);
     Ok(())
 }
+
+/// Nothing stops an insertion into a Bloom filter past its capacity, so the filter says so.
+#[test]
+fn a_bloom_filter_past_its_capacity_says_so() -> Result<(), Error> {
+    for builder in [Bloom::with_capacity(1000).fpr(0.01), Bloom::with_capacity(1000).fpr(0.01).classic()] {
+        let mut over = Chained::over(builder.clone().build::<u64>()?)?;
+        let mut seen = builder.build::<u64>()?;
+        for n in [1000, 2000, 4000, 16_000] {
+            for key in seen.len()..n {
+                seen.insert(key)?;
+                over.insert(key)?;
+            }
+            let unlisted = 1 << 40..(1 << 40) + 100_000u64;
+            let found = unlisted.filter(|&key| seen.contains(key).unwrap()).count() as f64 / 1e5;
+            assert!((found - seen.fpr_now()).abs() < 0.01, "{n}: {found}, {}", seen.fpr_now());
+            assert!((seen.fpr_now() <= 0.013) == (n == 1000) && (0.2..=1.0).contains(&seen.fill()), "{n}: {seen:?}");
+            assert_eq!((over.fill(), over.fpr_now()), (seen.fill(), seen.fpr_now() / 2.0));
+        }
+    }
+    Ok(())
+}

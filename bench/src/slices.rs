@@ -227,12 +227,12 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>> {
         let survey = merged(dir, "survey", options.slices, |bytes| Ok(Survey::from_bytes(bytes)?), Survey::merge)?;
         let mut plan = Plan::new(&of(options), KeyType::Integer, survey, options.slices)?;
         if plan.round() == Round::Sketch {
-            plan.write_to(dir.join("plan"))?;
+            plan.save(dir.join("plan"))?;
             rows.push(spawn(options, dir, "sketch", processes)?);
             let sketch = merged(dir, "sketch", options.slices, |bytes| Ok(Sketch::from_bytes(bytes)?), Sketch::merge)?;
             plan = plan.with_sketch(sketch)?;
         }
-        plan.write_to(dir.join("plan"))?;
+        plan.save(dir.join("plan"))?;
         rows.push(spawn(options, dir, "slice", processes)?);
         let names = (0..plan.slices()).map(|slice| dir.join(slices::file_name(slice)));
         let (joined, wall) = measure::wall(|| slices::join_to(dir.join("joined"), names));

@@ -176,8 +176,7 @@ macro_rules! changing {
 
             /// Writes the snapshot whole or not at all. Only its owner may read one that holds a secret.
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-                let snapshot = || read(&self.0).snapshot();
-                Ok(py.detach(|| tamis::save(&snapshot()?, &path).map_err(Failure::from))?)
+                Ok(py.detach(|| read(&self.0).save(&path)).map_err(Failure::from)?)
             }
 
             /// Share of unlisted keys that match now.

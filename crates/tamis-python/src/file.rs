@@ -146,7 +146,7 @@ macro_rules! file_class {
 
             /// Writes the file whole or not at all. Only its owner may read one that holds a secret.
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-                Ok(py.detach(|| tamis::save(self.inner.data(), &path)).map_err(Failure::from)?)
+                Ok(py.detach(|| self.inner.save(&path)).map_err(Failure::from)?)
             }
 
             /// Compares all of the file with its checksums.

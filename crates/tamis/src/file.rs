@@ -13,7 +13,6 @@ use bytes::Bytes;
 
 use crate::arch::arena::{Arena, Output};
 use crate::error::Error;
-use crate::format::FileInfo;
 
 /// Writes through a temporary file that takes its place when it is complete. Only its owner may read a file that holds a secret.
 pub(crate) fn to_file<R>(
@@ -28,27 +27,6 @@ pub(crate) fn to_file<R>(
         Ok(report)
     };
     write().map_err(|error: Error| error.at(path))
-}
-
-/// Writes the bytes of a file of this library, whatever it holds, as `finish_to` of the builders does: the file appears, or replaces
-/// an older one, when it is complete and not before. Only its owner may read a file that holds a secret.
-///
-/// ```
-/// let mut seen = tamis::Bloom::with_capacity(10).build::<str>()?;
-/// seen.insert("ann")?;
-/// let path = std::env::temp_dir().join("tamis-save-example.tamis");
-/// tamis::save(&seen.snapshot()?, &path)?;
-/// assert!(tamis::Filter::read(&path)?.contains("ann")?);
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), tamis::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// [`Error::Format`] if header or directory of the bytes are damaged, [`Error::Io`] if the file cannot be written.
-pub fn save(bytes: &[u8], path: impl AsRef<Path>) -> Result<(), Error> {
-    let secret = FileInfo::of(bytes)?.secret_inside;
-    to_file(path.as_ref(), secret, |out| Ok(out.write_all(bytes)?))
 }
 
 /// Writes into memory.
@@ -398,7 +376,7 @@ mod tests {
         let key = [1, 2];
         let pairs = || (0..10u64).map(|key| (key, key));
         let sets = || crate::sets((0..10u64).map(|key| (key, "a"))).options(crate::Options::default().secret(key));
-        let writers: [&dyn Fn(); 5] = [
+        let writers: [&dyn Fn(); 8] = [
             &|| assert!(crate::build(0..10u64).secret(key).finish_to(&path).unwrap().bytes > 0),
             &|| {
                 let mut keys = crate::stream().secret(key).partitioned();
@@ -416,14 +394,16 @@ mod tests {
                 let index = sets().finish().unwrap();
                 crate::sets::Editor::new(&index).unwrap().save(&path).unwrap();
             },
+            &|| crate::build(0..10u64).secret(key).finish().unwrap().save(&path).unwrap(),
+            &|| sets().finish().unwrap().save(&path).unwrap(),
+            &|| {
+                let hasher = crate::Hasher::secret(key);
+                crate::Bloom::with_capacity(10).hasher(hasher).build::<u64>().unwrap().save(&path).unwrap();
+            },
         ];
         for write in writers {
             write();
             assert_eq!(mode(&path), 0o600);
-            let bytes = std::fs::read(&path).unwrap();
-            std::fs::remove_file(&path).unwrap();
-            crate::save(&bytes, &path).unwrap();
-            assert_eq!((mode(&path), std::fs::read(&path).unwrap()), (0o600, bytes));
             std::fs::remove_file(&path).unwrap();
         }
     }

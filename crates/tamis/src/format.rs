@@ -702,6 +702,12 @@ pub(crate) fn open_file<T>(
     bytes.map_err(Error::from).and_then(|bytes| Ok(open(bytes)?)).map_err(|error| error.at(path))
 }
 
+/// Writes the bytes of a file whole or not at all.
+#[cfg(feature = "build")]
+pub(crate) fn save(bytes: &[u8], path: &Path) -> Result<(), Error> {
+    crate::file::to_file(path, FileInfo::of(bytes)?.secret_inside, |out| Ok(out.write_all(bytes)?))
+}
+
 /// Checks the payload's sums, and that there is nothing beside it.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), FormatError> {
     let tail = tail(bytes)?;

@@ -184,7 +184,7 @@ impl Salt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum KeyType {
-    /// Strings of bytes; text is its UTF-8 bytes.
+    /// Strings of bytes; text is its UTF-8 bytes, an IP address and a `u128` its bytes, the highest first.
     Bytes,
     /// Integers from -2^63 to 2^64 - 1, whatever their type: `5i32` and `5u64` are the same key.
     Integer,

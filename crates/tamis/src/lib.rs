@@ -183,8 +183,6 @@ pub use dynamic::{
     quotient::Quotient, shared::SharedChained, shared::SharedOthello, stacked::Stacked,
 };
 pub use error::{BuildError, ChangeError, Error, FormatError, QueryError, ValueError};
-#[cfg(feature = "build")]
-pub use file::save;
 #[cfg(all(feature = "build", feature = "papers"))]
 pub use filter::build::Papers;
 #[cfg(feature = "build")]
@@ -198,7 +196,7 @@ pub use filter::patch::Patch;
 pub use filter::patched::Patched;
 pub use filter::query::{Filter, Group, LayerInfo};
 pub use filter::remote::{Fetch, Remote};
-pub use filter::typed::Typed;
+pub use filter::typed::{AsKey, Typed};
 pub use format::{FileInfo, Source};
 #[cfg(feature = "build")]
 pub use gather::{Limits, OnConflict, Stats};
@@ -263,6 +261,8 @@ pub mod internals {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/guide/keys.md")]
+    mod keys {}
     #[doc = include_str!("../../../docs/guide/excluded-keys.md")]
     mod excluded_keys {}
     #[doc = include_str!("../../../docs/guide/exact-sets.md")]

@@ -292,7 +292,7 @@ pub(super) fn save(
 ) -> Result<Outcome> {
     let write = || -> Result<Filter> {
         if let Output::File(path) = output {
-            filter.write_to(path)?;
+            filter.save(path)?;
             return Ok(mapped::filter(path, How::written(secret))?);
         }
         let bytes = filter.snapshot().map_err(tamis::Error::from)?;

@@ -240,7 +240,7 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
     let finish = |patched: &Patched| Ok((patched.finish()?, ()));
     let secret = args.secret.how(true)?.secret;
     let open = |path: &Path| mapped::filter(path, How::written(secret));
-    let built = output.build(&patched, finish, |patched, path| patched.finish_to(path), open, Filter::as_bytes);
+    let built = output.build(&patched, finish, |patched, path| patched.save(path), open, Filter::as_bytes);
     let (_, built) = built.map_err(|error| at(error, &output.to_string()))?;
     let bytes = built.map(|filter| filter.as_bytes().len() as u64);
     let patches = patched.patches().len() as u64;

@@ -169,7 +169,7 @@ fn plan(args: PlanArgs) -> Result<Outcome> {
     let planned = gather.plan(digests.key_type.unwrap_or(KeyType::Bytes), args.slices);
     let plan = planned.map_err(|error| conflict(error.into()))?;
     match &output {
-        Output::File(path) => plan.write_to(path).map_err(|error| at(error.into(), &output.to_string()))?,
+        Output::File(path) => plan.save(path).map_err(|error| at(error.into(), &output.to_string()))?,
         Output::Stdout | Output::Device(_) => output.write(plan.to_string().as_bytes())?,
     }
     let text = || {

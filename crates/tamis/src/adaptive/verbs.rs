@@ -1,11 +1,16 @@
 //! a filter + a reverse map + a task -> a change, planned and then made: the operations of adaptive filters.
 
+use std::path::Path;
+
 use bytes::Bytes;
 
 use super::frontier::Frontier;
 use super::map::{Asked, Metered};
 use super::{AdaptError, ReverseMap};
-use crate::error::{BuildError, ChangeError, FormatError, QueryError};
+use crate::arch::arena;
+use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
+use crate::file::to_file;
+use crate::format::open_file;
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
 /// What an adaptive filter does.
@@ -124,6 +129,45 @@ pub trait AdaptiveFilter: Kept {
     /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
     fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
         self.encoded()
+    }
+
+    /// Writes the [`snapshot`](Self::snapshot) to a file, which appears, or replaces an older one, when it is complete and not
+    /// before: [`read`](Self::read) restores it. Only its owner may read a file that holds a secret.
+    ///
+    /// ```
+    /// use tamis::adaptive::{AdaptiveFilter, Broom};
+    /// let path = std::env::temp_dir().join("tamis-adaptive-example.tamis");
+    /// Broom::with_capacity(10).build::<str>()?.save(&path)?;
+    /// assert!(Broom::read(&path)?.is_empty());
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
+    fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let snapshot = self.snapshot()?;
+        to_file(path.as_ref(), self.hasher().is_written(), |out| Ok(out.write_all(&snapshot)?))
+    }
+
+    /// Reads a file and restores its filter: see [`restore`](Self::restore).
+    ///
+    /// # Errors
+    ///
+    /// As [`restore`](Self::restore), and if the file cannot be read.
+    fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        open_file(path.as_ref(), arena::read(path.as_ref()), Self::restore)
+    }
+
+    /// Reads a file whose secret is not in it: see [`restore_with_secret`](Self::restore_with_secret).
+    ///
+    /// # Errors
+    ///
+    /// As [`restore_with_secret`](Self::restore_with_secret), and if the file cannot be read.
+    fn read_with_secret(path: impl AsRef<Path>, secret: [u64; 2]) -> Result<Self, Error> {
+        let restore = |bytes| Self::restore_with_secret(bytes, secret);
+        open_file(path.as_ref(), arena::read(path.as_ref()), restore)
     }
 
     /// Returns the filter of a snapshot. All of it is checked.

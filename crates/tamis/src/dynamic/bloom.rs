@@ -1,11 +1,12 @@
 //! keys, one at a time -> a Bloom filter that grows fuller, and its snapshot as a file.
 //!
-//! Keys can be inserted at any time. The rate rises with them and reaches its goal at the capacity.
+//! Keys can be inserted at any time. The rate rises with them and reaches its goal at the capacity; nothing stops it there, so the filter
+//! says how full it is.
 
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, of_layer, restores};
+use super::core::{Core, SALT, is_file, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::{Hasher, Key, KeyType};
@@ -24,8 +25,13 @@ use crate::leaves::{Entry, Leaf};
 /// let mut seen = Bloom::with_capacity(1000).fpr(0.01).build::<str>()?;
 /// seen.insert("ann")?;
 /// assert!(seen.contains("ann")?);
-/// let filter = Filter::open(seen.snapshot()?)?;
-/// assert!(filter.contains("ann")?);
+///
+/// let path = std::env::temp_dir().join("tamis-bloom-example.tamis");
+/// seen.save(&path)?;
+/// let mut seen = Bloom::read(&path)?; // or, if no keys come later, `Filter::read`
+/// seen.insert("bob")?;
+/// assert!(seen.contains("ann")? && Filter::read(&path)?.contains("ann")?);
+/// # std::fs::remove_file(&path)?;
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]
@@ -34,12 +40,46 @@ pub struct Bloom(pub(super) Core<Box<dyn Layer>>);
 brief_debug!(Bloom, it => keys: it.len(), bytes: it.0.table.payload().len(), hasher: it.0.hasher);
 
 of_layer!(Bloom);
-restores!(Bloom: ", or of any filter file of one shard that is a single Bloom filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
+is_file!(Bloom, 0.hasher: ", or of any filter file of one shard that is a single Bloom filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Bloom {
-    /// Starts a filter for `capacity` keys. With more keys its false positive rate is above [`fpr`](DynamicBuilder::fpr).
+    /// Starts a filter for `capacity` keys. It takes more of them, and then its false positive rate is above
+    /// [`fpr`](DynamicBuilder::fpr): see [`fpr_now`](Self::fpr_now).
     pub fn with_capacity(capacity: u64) -> DynamicBuilder<Bloom> {
         DynamicBuilder::new(capacity)
+    }
+
+    /// Returns the share of unlisted keys that match, by the bits that are set. Reads the whole table.
+    ///
+    /// [`fpr`](Self::fpr) follows from the number of keys. It is too high if keys were inserted twice, and too low if they were chosen
+    /// to set many bits.
+    ///
+    /// ```
+    /// use tamis::Bloom;
+    /// let mut seen = Bloom::with_capacity(1000).fpr(0.01).build::<u64>()?;
+    /// (0..1000).try_for_each(|key: u64| seen.insert(key))?;
+    /// assert!(seen.fpr_now() < 0.013);
+    /// (1000..4000).try_for_each(|key: u64| seen.insert(key))?; // past its capacity: time for a larger one
+    /// assert!(seen.fpr_now() > 0.3);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn fpr_now(&self) -> f64 {
+        self.0.table.fpr_now()
+    }
+
+    /// Returns the share of bits that are set, from 0 to 1. Reads the whole table.
+    ///
+    /// A classic filter with as many keys as its capacity has about one half; a filter with all of them matches every key.
+    ///
+    /// ```
+    /// use tamis::Bloom;
+    /// let mut seen = Bloom::with_capacity(1000).fpr(0.01).classic().build::<u64>()?;
+    /// (0..1000).try_for_each(|key: u64| seen.insert(key))?;
+    /// assert!((seen.fill() - 0.5).abs() < 0.03);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn fill(&self) -> f64 {
+        self.0.table.fill()
     }
 
     fn of(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
@@ -109,6 +149,50 @@ mod tests {
             }
             let found = (10_000..60_000u64).filter(|&key| bloom.contains(key).unwrap()).count() as f64;
             assert!((found - 500.0).abs() < 5.0 * 500f64.sqrt(), "{found} of 50,000 strangers at 1 %");
+        }
+    }
+
+    /// Past the capacity, with keys that come again, and with keys that were chosen to set many bits.
+    #[test]
+    fn the_rate_now_is_the_measured_one() {
+        type Keys = fn(&Bloom, u64) -> u64;
+        let next: Keys = |_, i| i;
+        let again: Keys = |_, i| i % 1000;
+        let chosen: Keys = |bloom, i| {
+            let new_bits = |key: &u64| {
+                let mut closed = vec![];
+                bloom.0.table.closed_gates(bloom.0.digest(*key).unwrap(), &mut closed);
+                closed.len()
+            };
+            (100 * i..100 * i + 100).max_by_key(new_bits).unwrap()
+        };
+        for empty in both(2000) {
+            assert_eq!((empty.fill(), empty.fpr_now()), (0.0, 0.0));
+            // Insertions, and the rate as a multiple of what their number says.
+            let cases = [
+                (next, 1000, 0.8..1.25),
+                (next, 2000, 0.8..1.25),
+                (next, 4000, 0.8..1.25),
+                (next, 20_000, 0.8..1.25),
+                (again, 4000, 0.0..0.1),
+                (chosen, 2000, 2.0..20.0),
+            ];
+            let mut fills = vec![];
+            for (keys, n, expected) in cases {
+                let mut bloom = empty.clone();
+                (0..n).for_each(|i| bloom.insert(keys(&bloom, i)).unwrap());
+                let (now, of) = (bloom.fpr_now(), bloom.fpr());
+                let found =
+                    (1 << 40..(1u64 << 40) + 400_000).filter(|&key| bloom.contains(key).unwrap()).count() as f64;
+                let sigma = (400_000.0 * now * (1.0 - now)).sqrt();
+                assert!((found - 400_000.0 * now).abs() < 5.0 * sigma + 1.0, "{n} keys: {found} of 400,000 at {now}");
+                assert!(expected.contains(&(now / of)), "{n} keys: {now}, {of} by their number");
+                let restored = Bloom::restore(bloom.snapshot().unwrap()).unwrap();
+                assert_eq!((restored.fill(), restored.fpr_now()), (bloom.fill(), now));
+                fills.push(bloom.fill());
+            }
+            assert!(fills[..4].is_sorted() && fills[3] > 0.95 && fills[3] <= 1.0, "{fills:?}");
+            assert!(fills[5] > fills[1], "{fills:?}");
         }
     }
 

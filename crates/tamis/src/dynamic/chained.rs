@@ -67,6 +67,8 @@ mod waiting;
 /// # Ok::<(), tamis::Error>(())
 /// ```
 ///
+/// Its file keeps 16 bytes for each member and each excluded key after the tables; queries do not read them.
+///
 /// If others choose keys, give the first layer a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). Without one, chosen
 /// keys cannot make it err, but they slow it down: many exclusions that wait for one bit are all looked at by the insertion that sets it.
 #[derive(Clone)]
@@ -305,9 +307,28 @@ impl Chained {
         &self.0.hasher
     }
 
-    /// Returns the share of unlisted keys that match now.
+    /// Returns the share of unlisted keys that match now, by the number of members.
     pub fn fpr(&self) -> f64 {
         self.0.table.shown.first.fpr() / 2.0
+    }
+
+    /// Returns the share of unlisted keys that match, by what the first layer holds: see [`Bloom::fpr_now`].
+    pub fn fpr_now(&self) -> f64 {
+        self.0.table.shown.first.fpr_now() / 2.0
+    }
+
+    /// Returns the share of the first layer's room that is taken: of the bits of a [`Bloom`] filter, which takes keys past its capacity, or of
+    /// the capacity of another.
+    ///
+    /// ```
+    /// use tamis::{Bloom, Chained};
+    /// let mut blocked = Chained::over(Bloom::with_capacity(1000).fpr(0.01).build::<u64>()?)?;
+    /// (0..8000u64).try_for_each(|key| blocked.insert(key).map(drop))?;
+    /// assert!(blocked.fill() > 0.9 && blocked.fpr_now() > 0.4);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn fill(&self) -> f64 {
+        self.0.table.shown.first.fill()
     }
 
     /// Returns the bits that queries read: those of the first layer and of the exact bit.

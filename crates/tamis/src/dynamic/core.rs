@@ -1,5 +1,7 @@
 //! a hash + a table -> digests of keys, and a file: what all filters that change have in common.
 
+use std::io::Write;
+
 use bytes::Bytes;
 
 use crate::error::{BuildError, FormatError};
@@ -36,27 +38,68 @@ macro_rules! of_layer {
                 self.len() == 0
             }
 
-            /// Returns the share of unlisted keys that match now.
+            /// Returns the share of unlisted keys that match now, by the number of keys.
             pub fn fpr(&self) -> f64 {
                 self.0.table.fpr()
             }
 
-            /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and `restore` read.
-            ///
-            /// # Errors
-            ///
-            /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
-            pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-                self.0.write(self.0.table.tag(), self.len(), &self.0.table.encoded())
+            fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
+                self.0.write(out, self.0.table.tag(), self.len(), &self.0.table.encoded())
             }
         }
     };
 }
 
-/// The ways to restore a filter; `restored` is its own.
-macro_rules! restores {
-    ($filter:ty: $of:literal, $errors:literal) => {
+/// A filter that changes as a file, and the ways back; `write` and `restored` are its own, and the field has its hash.
+macro_rules! is_file {
+    ($filter:ty, $($hasher:tt).+: $of:literal, $errors:literal) => {
         impl $filter {
+            /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
+            ///
+            /// # Errors
+            ///
+            /// [`BuildError::NoMemory`](crate::BuildError::NoMemory) or another [`BuildError`](crate::BuildError) if there is no
+            /// memory for the file.
+            pub fn snapshot(&self) -> Result<Vec<u8>, crate::error::BuildError> {
+                let mut file = vec![];
+                self.write(&mut file)?;
+                Ok(file)
+            }
+
+            /// Writes the [`snapshot`](Self::snapshot) to a file, which appears, or replaces an older one, when it is complete and
+            /// not before: [`read`](Self::read) restores it. Only its owner may read a file that holds a secret.
+            ///
+            /// # Errors
+            ///
+            /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), crate::error::Error> {
+                crate::file::to_file(path.as_ref(), self.$($hasher).+.is_written(), |out| Ok(self.write(out)?))
+            }
+
+            /// Reads a file and restores its filter: see [`restore`](Self::restore).
+            ///
+            /// # Errors
+            ///
+            /// As [`restore`](Self::restore), and if the file cannot be read.
+            pub fn read(path: impl AsRef<std::path::Path>) -> Result<Self, crate::error::Error> {
+                let path = path.as_ref();
+                crate::format::open_file(path, crate::arch::arena::read(path), Self::restore)
+            }
+
+            /// Reads a file whose secret is not in it: see [`restore_with_secret`](Self::restore_with_secret).
+            ///
+            /// # Errors
+            ///
+            /// As [`restore_with_secret`](Self::restore_with_secret), and if the file cannot be read.
+            pub fn read_with_secret(
+                path: impl AsRef<std::path::Path>,
+                secret: [u64; 2],
+            ) -> Result<Self, crate::error::Error> {
+                let path = path.as_ref();
+                let restore = |bytes| Self::restore_with_secret(bytes, secret);
+                crate::format::open_file(path, crate::arch::arena::read(path), restore)
+            }
+
             #[doc = concat!("Returns the filter of a snapshot", $of, " All of it is checked.")]
             ///
             /// # Errors
@@ -77,7 +120,7 @@ macro_rules! restores {
         }
     };
 }
-pub(super) use {of_layer, restores};
+pub(super) use {is_file, of_layer};
 
 /// A table, and how its keys are hashed.
 #[derive(Clone)]
@@ -94,13 +137,12 @@ impl<T> Core<T> {
     }
 
     /// A filter file of one shard and one step.
-    pub(super) fn write(&self, tag: u8, keys: u64, parts: &[Encoded]) -> Result<Vec<u8>, BuildError> {
+    pub(super) fn write(&self, out: &mut dyn Write, tag: u8, keys: u64, parts: &[Encoded]) -> Result<(), BuildError> {
         let header = Header { keys, ..Header::new(Form::Filter, self.hasher.clone(), self.key_type) };
-        let mut file = vec![];
-        let mut writer = Writer::new(&mut file, &header, vec![[Role::Positive.encode(), tag]])?;
+        let mut writer = Writer::new(out, &header, vec![[Role::Positive.encode(), tag]])?;
         writer.shard(parts)?;
         writer.finish()?;
-        Ok(file)
+        Ok(())
     }
 
     /// Reads a filter file of one shard; returns the number of keys in its header too, or none if `find` finds no table in its only step.

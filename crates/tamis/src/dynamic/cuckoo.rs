@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, of_layer, restores};
+use super::core::{Core, SALT, is_file, of_layer};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::hash::attempts::random_number;
@@ -37,7 +37,7 @@ pub struct Cuckoo(pub(super) Core<Owned<cuckoo::Cuckoo>>);
 brief_debug!(Cuckoo, it => keys: it.len(), capacity: it.capacity(), bytes: it.0.table.payload.len(), hasher: it.0.hasher);
 
 of_layer!(Cuckoo);
-restores!(Cuckoo: ", or of any filter file of one shard that is a single cuckoo filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
+is_file!(Cuckoo, 0.hasher: ", or of any filter file of one shard that is a single cuckoo filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Cuckoo {
     /// Starts a filter for `capacity` keys.

@@ -14,7 +14,7 @@
 use bytes::Bytes;
 
 use super::builder::{DynamicBuilder, Empty, Options};
-use super::core::{Core, SALT, restores};
+use super::core::{Core, SALT, is_file};
 use crate::arch::QueryFn;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
@@ -196,14 +196,9 @@ impl Quotient {
         Ok(())
     }
 
-    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+    fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
         let whole = self.core.table.whole()?;
-        self.core.write(whole.tag(), self.len(), &whole.encoded())
+        self.core.write(out, whole.tag(), self.len(), &whole.encoded())
     }
 
     fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Quotient, FormatError> {
@@ -221,7 +216,7 @@ impl Quotient {
     }
 }
 
-restores!(Quotient: ", or of any filter file of one shard that is a single quotient filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
+is_file!(Quotient, core.hasher: ", or of any filter file of one shard that is a single quotient filter.", "[`FormatError`] if the bytes are no such file, or damaged.");
 
 impl Empty for Quotient {
     fn empty(options: &Options, key_type: KeyType) -> Result<Quotient, BuildError> {

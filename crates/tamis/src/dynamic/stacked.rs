@@ -19,7 +19,7 @@
 
 use bytes::Bytes;
 
-use super::core::restores;
+use super::core::is_file;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, FormatError, QueryError};
 use crate::filter::open::open_alone;
@@ -70,8 +70,8 @@ impl Layer {
     }
 }
 
-restores!(
-    Stacked: ", or of a filter file whose layers are Bloom, cuckoo or quotient filters, in turn on members and on negatives; one layer is enough.",
+is_file!(
+    Stacked, header.hasher: ", or of a filter file whose layers are Bloom, cuckoo or quotient filters, in turn on members and on negatives; one layer is enough.",
     "[`FormatError`] if the bytes are no such file, or damaged."
 );
 
@@ -188,23 +188,17 @@ impl Stacked {
         self.header.key_type
     }
 
-    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
+    fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
         let kinds = |layer: &Layer| layer.parts.first().map(|part| [layer.role.encode(), part.tag()]);
         let kinds = self.layers.iter().filter_map(kinds).collect();
-        let mut file = vec![];
-        let mut writer = Writer::new(&mut file, &self.header, kinds)?;
+        let mut writer = Writer::new(out, &self.header, kinds)?;
         for shard in 0..1usize << self.header.shard_bits {
             let parts = self.layers.iter().filter_map(|layer| layer.parts.get(shard));
             let parts: Vec<Encoded> = parts.flat_map(|part| part.encoded()).collect();
             writer.shard(&parts)?;
         }
         writer.finish()?;
-        Ok(file)
+        Ok(())
     }
 }
 

@@ -22,8 +22,11 @@ use crate::hash::{Digest, HashKind, Hasher, Key, KeyType};
 /// ```
 /// let filter = tamis::build(["ann", "bob", "eve"]).fpr(0.01).finish()?;
 /// assert!(filter.contains("bob")?);
-/// let again = tamis::Filter::open(filter.as_bytes().to_vec())?;
-/// assert!(again.contains("eve")?);
+/// let path = std::env::temp_dir().join("tamis-filter-example.tamis");
+/// filter.save(&path)?;
+/// let again = tamis::Filter::read(&path)?;
+/// assert!(again.contains("eve")? && again == filter);
+/// # std::fs::remove_file(&path)?;
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Clone)]

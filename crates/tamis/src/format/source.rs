@@ -229,6 +229,17 @@ macro_rules! from_bytes {
             $crate::format::verify(&self.$($field).+)
         }
 
+        /// Writes the bytes to a file, which appears, or replaces an older one, when it is complete and not before:
+        /// [`read`](Self::read) opens it. Only its owner may read a file that holds a secret.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::Io`](crate::Error::Io) if the file cannot be written.
+        #[cfg(feature = "build")]
+        pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), $crate::error::Error> {
+            $crate::format::save(self.as_bytes(), path.as_ref())
+        }
+
         /// Returns the bytes, to be stored and opened again.
         pub fn as_bytes(&self) -> &[u8] {
             &self.$($field).+

@@ -1,6 +1,7 @@
 //! text, bytes, integers, several fields -> keys: what can be hashed, and how.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -46,9 +47,9 @@ impl Fields<'_> {
     }
 }
 
-/// A key that filters, maps and set indexes store or are queried with: text, bytes and integers, owned or borrowed.
+/// A key that filters, maps and set indexes store or are queried with: text, bytes, integers and addresses, owned or borrowed.
 ///
-/// Text is its UTF-8 bytes. All integers are of one key type: a filter of `u64` keys can be queried with an `i32`.
+/// Text is its UTF-8 bytes. All integers of at most 64 bits are of one key type: a filter of `u64` keys can be queried with an `i32`.
 ///
 /// ```
 /// use tamis::{Hasher, Key};
@@ -56,6 +57,19 @@ impl Fields<'_> {
 /// assert_eq!("abc".digest(&hasher), b"abc".digest(&hasher));
 /// assert_eq!(5i32.digest(&hasher), 5u64.digest(&hasher));
 /// assert_ne!(1.digest(&hasher), "1".digest(&hasher));
+/// ```
+///
+/// An address is its bytes in network order, four or sixteen, and a `u128`, such as a UUID, its sixteen bytes, the highest first. So
+/// `IpAddr::V4` is the key that `Ipv4Addr` is, and an IPv4 address that is written as IPv6 (`::ffff:192.0.2.1`) is another. None
+/// of them is the key of its text, nor a `u128` that of an integer of another type.
+///
+/// ```
+/// use std::net::{IpAddr, Ipv4Addr};
+/// let listed: Vec<IpAddr> = vec!["192.0.2.1".parse()?, "2001:db8::1".parse()?];
+/// let blocked = tamis::build(listed).finish()?;
+/// assert!(blocked.contains(Ipv4Addr::new(192, 0, 2, 1))? && blocked.contains([192u8, 0, 2, 1])?);
+/// assert!(blocked.contains(0x2001_0db8_0000_0000_0000_0000_0000_0001u128)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// A type of one's own has the digest of what makes it a key. One field is hashed by [`Hasher::bytes`] or its own [`digest`](Key::digest), several by
@@ -79,8 +93,9 @@ impl Fields<'_> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no key",
-    label = "expected text, bytes, an integer of at most 64 bits or a type that implements `tamis::Key`",
-    note = "for a `char` use its text, for a `bool` or an enum an integer, for a float its bits, for several fields `Hasher::fields`"
+    label = "expected text, bytes, an integer, an IP address or a type that implements `tamis::Key`",
+    note = "for a `char` or a path use its text, for a `bool` or an enum an integer, for a float its bits, for an `i128` its bytes, for \
+            several fields `Hasher::fields`"
 )]
 pub trait Key {
     /// The key type of all keys of this type.
@@ -179,6 +194,31 @@ impl<const N: usize> Key for [u8; N] {
     #[inline]
     fn digest(&self, hasher: &Hasher) -> Digest {
         hasher.bytes(self)
+    }
+}
+
+macro_rules! key_of_fixed_width {
+    ($($type:ty: $bytes:ident),*) => { $(
+        impl Key for $type {
+            const KEY_TYPE: KeyType = KeyType::Bytes;
+            #[inline]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                hasher.bytes(&self.$bytes())
+            }
+        }
+    )* };
+}
+// The highest byte first: 128 bits of an address are its key.
+key_of_fixed_width!(u128: to_be_bytes, Ipv4Addr: octets, Ipv6Addr: octets);
+
+impl Key for IpAddr {
+    const KEY_TYPE: KeyType = KeyType::Bytes;
+    #[inline]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        match self {
+            IpAddr::V4(address) => address.digest(hasher),
+            IpAddr::V6(address) => address.digest(hasher),
+        }
     }
 }
 

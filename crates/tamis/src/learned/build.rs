@@ -15,7 +15,7 @@ use super::train::{Example, train};
 use super::{Class, Learned, Scorer, class_of};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, QueryError};
-use crate::file::{save, to_memory};
+use crate::file::to_memory;
 use crate::filter::build::Options;
 use crate::filter::options::set;
 use crate::filter::query::Filter;
@@ -94,7 +94,10 @@ impl<S: Scorer> Built<S> {
     ///
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        save(self.as_bytes(), path)
+        match self {
+            Built::Learned(filter) => filter.save(path),
+            Built::Plain(filter) => filter.save(path),
+        }
     }
 }
 

@@ -31,6 +31,11 @@ pub(crate) use split::SplitBlock;
 /// flight, and few enough for what is known of them to stay in the first cache.
 const BATCH: usize = 64;
 
+/// How many bits are set.
+fn ones(payload: &[u8]) -> u64 {
+    payload.iter().map(|byte| u64::from(byte.count_ones())).sum()
+}
+
 /// Appends `len` zeros and returns them.
 #[cfg(feature = "build")]
 pub(crate) fn zeros(out: &mut Vec<u8>, len: u64) -> Result<&mut [u8], crate::error::BuildError> {

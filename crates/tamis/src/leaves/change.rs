@@ -36,6 +36,16 @@ pub(crate) trait Change: Query {
         None
     }
 
+    /// The share of its room that is taken: of its bits, or of its capacity.
+    fn fill(&self, _payload: &[u8]) -> f64 {
+        self.keys() as f64 / self.capacity().unwrap_or(0).max(1) as f64
+    }
+
+    /// The share of unlisted keys that match, by what the payload holds and not by how many keys were added.
+    fn fpr_now(&self, _payload: &[u8]) -> f64 {
+        self.fpr()
+    }
+
     /// Adds a key. If there is no room nothing is changed.
     fn insert(&mut self, payload: &mut [u8], key: Digest) -> Result<(), Full>;
 
@@ -91,8 +101,12 @@ pub(crate) trait Layer: Debug + Send + Sync {
     fn keys(&self) -> u64;
     /// See [`Change::capacity`].
     fn capacity(&self) -> Option<u64>;
-    /// The share of unlisted keys that match, as it is filled now.
+    /// The share of unlisted keys that match, with so many keys.
     fn fpr(&self) -> f64;
+    /// See [`Change::fill`].
+    fn fill(&self) -> f64;
+    /// See [`Change::fpr_now`].
+    fn fpr_now(&self) -> f64;
     /// Its table.
     fn payload(&self) -> &[u8];
     /// Whether the key may be there.
@@ -137,6 +151,14 @@ impl<G: Change> Layer for Owned<G> {
     fn fpr(&self) -> f64 {
         // A layer without a table rejects all keys.
         if self.payload.is_empty() { 0.0 } else { self.geometry.fpr() }
+    }
+
+    fn fill(&self) -> f64 {
+        self.geometry.fill(&self.payload)
+    }
+
+    fn fpr_now(&self) -> f64 {
+        if self.payload.is_empty() { 0.0 } else { self.geometry.fpr_now(&self.payload) }
     }
 
     fn payload(&self) -> &[u8] {

@@ -53,6 +53,7 @@ mod corrupt;
 mod debug;
 mod deletions;
 mod expect;
+mod first_mistakes;
 mod golden;
 mod ladder;
 mod laws;

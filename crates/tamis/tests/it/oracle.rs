@@ -251,7 +251,7 @@ fn typed_filters_answer_alike() {
         anywhere(&typed);
         let expected: Vec<bool> = texts.iter().map(|key| filter.contains(key).unwrap()).collect();
         assert_eq!(typed.contains_many(&texts), expected);
-        assert!(texts.iter().zip(&expected).all(|(key, &answer)| typed.contains(key.as_str()) == answer));
+        assert!(texts.iter().zip(&expected).all(|(key, &answer)| typed.contains(key) == answer));
         assert!(filter.typed::<[u8]>().unwrap().contains(&b"key7"[..]));
         assert!(matches!(filter.typed::<u64>(), Err(QueryError::KeyType(_))));
     }

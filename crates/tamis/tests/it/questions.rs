@@ -12,6 +12,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use tamis::learned::Learned;
@@ -34,6 +35,8 @@ pub(crate) enum Asked {
     Integer(i128),
     Digest(Digest),
     Fields(Flow),
+    Address(IpAddr),
+    Wide(u128),
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -50,6 +53,8 @@ impl Asked {
             ("hex", text) => Asked::Bytes(unhex(text)),
             ("x", count) => Asked::Bytes(vec![b'x'; count.parse().unwrap()]),
             ("int", text) => Asked::Integer(text.parse().unwrap()),
+            ("ip", text) => Asked::Address(text.parse().unwrap()),
+            ("u128", text) => Asked::Wide(text.parse().unwrap()),
             ("digest", text) => Asked::Digest(Digest::from_bits(u128::from_str_radix(text, 16).unwrap())),
             ("fields", text) => {
                 let (host, port) = text.split_once('+').unwrap();
@@ -68,6 +73,8 @@ impl Asked {
             Asked::Bytes(bytes) => hex(bytes),
             Asked::Integer(key) => format!("int:{key}"),
             Asked::Digest(key) => format!("digest:{:032x}", key.to_bits()),
+            Asked::Address(key) => format!("ip:{key}"),
+            Asked::Wide(key) => format!("u128:{key}"),
             Asked::Fields(Flow(host, port)) => format!("fields:{}+int:{port}", hex(host.as_bytes())),
         }
     }
@@ -80,6 +87,8 @@ macro_rules! with_key {
             Asked::Bytes($key) => $do,
             Asked::Digest($key) => $do,
             Asked::Fields($key) => $do,
+            Asked::Address($key) => $do,
+            Asked::Wide($key) => $do,
             Asked::Integer(key) if *key < 0 => {
                 let $key = &i64::try_from(*key).unwrap();
                 $do

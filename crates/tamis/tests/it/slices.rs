@@ -593,7 +593,7 @@ fn golden_slices() {
     let dir = folder(&plan, &keys, &excluded);
     write_manifest(dir.path()).unwrap();
     let names = [file_name(0), file_name(1), "manifest.tamis".into(), "plan.json".into()];
-    plan.write_to(dir.path().join("plan.json")).unwrap();
+    plan.save(dir.path().join("plan.json")).unwrap();
     if std::env::var_os("TAMIS_BLESS").is_some() {
         for name in &names {
             std::fs::copy(dir.path().join(name), format!("{GOLDEN}/{name}")).unwrap();

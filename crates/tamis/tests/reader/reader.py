@@ -7,6 +7,7 @@ PAGE is docs/format.md, for its test vectors; QUESTIONS are the texts of tests/q
 """
 
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 
 from filters import Filter, Partitioned
@@ -43,6 +44,10 @@ def parse(token):
         return b"x" * int(text)
     if kind == "hex":
         return bytes.fromhex(text)
+    if kind == "ip":
+        return ip_address(text).packed
+    if kind == "u128":
+        return int(text).to_bytes(16, "big")
     if kind == "digest":
         return "digest", int(text[:16], 16), int(text[16:], 16)
     return tuple(parse(part) for part in text.split("+"))

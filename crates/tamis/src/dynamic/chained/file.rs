@@ -3,15 +3,12 @@
 //! The first layer is written as it is. The exact bit is written as a ribbon, which takes half of the room and never changes; opening the
 //! file for changes builds the one that does. Sections and units are drawn in docs/format.md.
 
-use std::path::Path;
-
 use bytes::Bytes;
 
 use super::fixed::Fixed;
 use super::{Chained, Table};
-use crate::dynamic::core::{Core, restores};
-use crate::error::{BuildError, Error, FormatError};
-use crate::file::to_file;
+use crate::dynamic::core::{Core, is_file};
+use crate::error::{BuildError, FormatError};
 use crate::filter::open::open;
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Form, Header, Kept, Writer};
@@ -20,34 +17,12 @@ use crate::leaves::change::Layer;
 use crate::leaves::quotient::OwnedQuotient;
 use crate::leaves::{Entry as _, Leaf, Role, Sides, Structure, Work, quotient, ribbon};
 
-restores!(
-    Chained: ".",
+is_file!(
+    Chained, 0.hasher: ".",
     "[`FormatError::ReadOnly`] if the file keeps no digests, another [`FormatError`] if the bytes are no filter file, or damaged."
 );
 
 impl Chained {
-    /// Returns the filter as a file, which [`Filter::open`](crate::Filter::open) and [`restore`](Self::restore) read.
-    ///
-    /// It keeps 16 bytes for each member and each excluded key after the tables; queries do not read them.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::NoMemory`] or another [`BuildError`] if there is no memory for the file.
-    pub fn snapshot(&self) -> Result<Vec<u8>, BuildError> {
-        let mut file = vec![];
-        self.write(&mut file)?;
-        Ok(file)
-    }
-
-    /// Writes the [`snapshot`](Self::snapshot) to a file, which appears, or replaces an older one, when it is complete and not before.
-    ///
-    /// # Errors
-    ///
-    /// As [`snapshot`](Self::snapshot), and if the file cannot be written.
-    pub fn write_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        to_file(path.as_ref(), self.0.hasher.is_written(), |out| Ok(self.write(out)?))
-    }
-
     fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
         let Core { hasher, key_type, table: Table { shown, known } } = &self.0;
         let (mut members, mut passing) = (Vec::with_capacity(known.members as usize), vec![]);

@@ -67,6 +67,14 @@ impl Layer for Fixed {
         self.filter.fpr()
     }
 
+    fn fill(&self) -> f64 {
+        1.0
+    }
+
+    fn fpr_now(&self) -> f64 {
+        self.fpr()
+    }
+
     fn payload(&self) -> &[u8] {
         self.filter.as_bytes()
     }

@@ -207,12 +207,12 @@ impl Patched {
         Ok(Filter::opened(bytes, self.filter().needed_secret())?)
     }
 
-    /// Writes [`finish`](Self::finish) into a file, which appears, or replaces an older one, when it is complete.
+    /// Writes the file of [`finish`](Self::finish), which appears, or replaces an older one, when it is complete.
     ///
     /// # Errors
     ///
     /// [`Error::Io`] if the file cannot be written.
-    pub fn finish_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let filter = self.filter();
         let inside = filter.hasher().is_written();
         to_file(path.as_ref(), inside, |out| self.write(out))

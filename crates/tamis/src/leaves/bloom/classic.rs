@@ -12,7 +12,7 @@
 //! and Manolios's enhanced double hashing ("Bloom Filters in Probabilistic Verification", 2004) adds i to b for the same
 //! reason; that has no effect when a position is taken from the high bits, as here, where it allows any number of bits.
 
-use super::BATCH;
+use super::{BATCH, ones};
 use crate::arch::{Answer, Isa, Level, QueryFn, prefetch};
 use crate::error::FormatError;
 use crate::format::{Reader, put_varint};
@@ -73,6 +73,11 @@ const COUNTED: usize = 1 << 16;
 impl Classic {
     fn with(bits: u64, hashes: u8, keys: u64, salt: Salt) -> Classic {
         Classic { bits, hashes, keys, salts: [salt, salt.child(0)] }
+    }
+
+    /// The share of bits that are set.
+    fn share(&self, payload: &[u8]) -> f64 {
+        if self.bits == 0 { 0.0 } else { (ones(payload) as f64 / self.bits as f64).min(1.0) }
     }
 
     #[inline(always)]
@@ -209,7 +214,7 @@ mod build {
     use crate::leaves::bloom::zeros;
     use crate::leaves::change::{Change, Full};
     use crate::leaves::design::{Design, Sides, Work, roomier};
-    use crate::math::bloom::{classic_bits, classic_hashes, classic_rate};
+    use crate::math::bloom::{classic_bits, classic_hashes, classic_rate, power};
 
     const STRUCTURE: &str = "classic Bloom filter";
 
@@ -282,6 +287,14 @@ mod build {
             Classic::insert(self, payload, key);
             self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
+        }
+
+        fn fill(&self, payload: &[u8]) -> f64 {
+            self.share(payload)
+        }
+
+        fn fpr_now(&self, payload: &[u8]) -> f64 {
+            power(self.share(payload), self.hashes.into())
         }
 
         #[inline]
@@ -393,8 +406,7 @@ impl Geometry for Classic {
         if payload.is_empty() || payload.len() > COUNTED || payload.len() as u64 != self.payload_len() {
             return self.fpr();
         }
-        let ones: u64 = payload.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        crate::math::bloom::power((ones as f64 / self.bits as f64).min(1.0), self.hashes.into())
+        crate::math::bloom::power(self.share(payload), self.hashes.into())
     }
 
     fn details(&self) -> String {

@@ -136,7 +136,7 @@ pub(crate) use build::PerKey;
 mod build {
     use super::*;
     use crate::error::BuildError;
-    use crate::leaves::bloom::zeros;
+    use crate::leaves::bloom::{ones, zeros};
     use crate::leaves::change::{Change, Full};
     use crate::leaves::design::{Design, Sides, Work, roomier};
     use crate::math::bloom::{BLOCK_BITS, split_block_blocks, split_block_rate};
@@ -250,6 +250,20 @@ mod build {
             SplitBlock::insert(self, payload, key);
             self.keys = self.keys.saturating_add(1); // a file may claim any number
             Ok(())
+        }
+
+        fn fill(&self, payload: &[u8]) -> f64 {
+            ones(payload) as f64 / (8 * payload.len()).max(1) as f64
+        }
+
+        /// Blocks differ: the mean over them of the chance that all lanes have the bit.
+        fn fpr_now(&self, payload: &[u8]) -> f64 {
+            let (blocks, _) = payload.as_chunks::<BLOCK>();
+            let matches = |block: &Block| -> f64 {
+                let (lanes, _) = block.as_chunks::<4>();
+                lanes.iter().map(|lane| f64::from(u32::from_le_bytes(*lane).count_ones()) / 32.0).product()
+            };
+            blocks.iter().map(matches).sum::<f64>() / blocks.len().max(1) as f64
         }
 
         #[inline]

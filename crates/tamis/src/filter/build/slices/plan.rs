@@ -320,7 +320,7 @@ impl Plan {
     /// # Errors
     ///
     /// [`Error::Io`] if the file cannot be written.
-    pub fn write_to(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         to_file(path.as_ref(), self.writes_secret(), |out| Ok(out.write_all(self.to_string().as_bytes())?))
     }
 

@@ -429,7 +429,7 @@ fn help_names_every_option_and_fits_a_terminal() {
             "query",
             "--patch --no-verify --key --quiet --line-number --rows --invert --count --tsv --json --partition --partition-column",
         ),
-        ("diff", "--patch --keys --exclude --fpr --max-fpr --output --json --quiet --partition-column --memory"),
+        ("diff", "--patch --keys --exclude --old-keys --fpr --max-fpr --output --json --quiet --partition-column --memory"),
         ("patch", "--output --json --quiet"),
         ("inspect", "--no-verify --names --json"),
         ("verify", "--keys --exclude --on-conflict --json --partition-column"),

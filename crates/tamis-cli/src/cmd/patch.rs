@@ -111,7 +111,8 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     if args.keys.is_empty() && args.exclude.is_empty() {
         bail!("--keys, --exclude: no lists; expected the members and the excluded keys of today");
     }
-    let lists = [&args.keys, &args.exclude, &args.old_keys].map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let lists = [&args.keys, &args.exclude, &args.old_keys]
+        .map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
     lists.iter().flatten().try_for_each(Source::check)?;
@@ -164,7 +165,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         }
         out += &format!("\nflips       {} of unlisted keys\n", percent(patch.fpr()));
         out += &fpr_line(today.fpr());
-        out += &delisted_line(&patch.delisted(), "; --old-keys FILE turns them off");
+        out += &delisted_line(&patch.delisted(), "; see --old-keys");
         if today.fpr() > most {
             let than = three_digits(100.0 * most);
             out += &format!("advice      build the filter again: the fpr with all patches is above {than} %\n");
@@ -215,7 +216,8 @@ pub(super) fn delisted_line(delisted: &RangeInclusive<u64>, advice: &str) -> Str
         _ if least == most => count(least, "earlier member"),
         _ => format!("{} to {} earlier members", grouped(least), approx(most, true)),
     };
-    format!("delisted    {who}, in neither list, that still match{advice}\n")
+    let verb = if most == 1 { "matches" } else { "match" };
+    format!("delisted    {who} in neither list still {verb}{advice}\n")
 }
 
 /// An error of the library in terms of files.

@@ -68,9 +68,9 @@ impl PatchHead {
 
 /// Distinct keys, counted: what is known about members of the base that are in neither list of today.
 ///
-/// All members of the file before match, and so do those that were delisted before. Of the keys that match, so many are in the
-/// lists of today, or turned off: what is left over is delisted, at least. A listed key may also match by chance and hide a delisted
-/// one; how many do is estimated by those that do not match.
+/// All members of the file before match, and so do keys that were delisted before. Less the matching keys that are listed today or
+/// turned off, they are delisted. That is the least number: a listed key that matches by chance counts as a member and hides a delisted
+/// one. About how many do follows from the rate and from the listed keys that do not match.
 #[derive(Clone, Default)]
 struct Census {
     /// Members of the file before, and its delisted keys.
@@ -114,7 +114,8 @@ impl Census {
 
 /// Builder of a [`Patch`]: takes the lists of today.
 ///
-/// Both lists are given as a whole, as for a new filter: a key that is not listed today may get any answer.
+/// Both lists are given as a whole, as for a new filter. Of keys that are in neither of them, members of the file before go on matching
+/// unless [`push_old`](Self::push_old) names them, and others may get any answer.
 ///
 /// ```
 /// let mut keys = tamis::stream().exact().partitioned();

@@ -32,7 +32,7 @@ class Decontaminator:
         excluded, _ = tamis.ngrams(boilerplate, WORDS, lower=True)
         # The filter rejects nearly all, quickly; the map recognises the rest.
         self.filter = tamis.build(keys, exclude=excluded, on_conflict="drop", fpr=1e-4, kind="chained-fuse")
-        self.sources = tamis.map(keys, names[first], fingerprint=24)
+        self.sources = tamis.map(keys, names[first], fpr=2**-24)
 
     def hits(self, texts: pyarrow.Array) -> dict[int, dict[str, int]]:
         """For each row with hits: how many n-grams are of which evaluation set."""

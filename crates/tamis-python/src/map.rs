@@ -20,16 +20,17 @@ use crate::options::{self, Given};
 file_class! {
     /// A value for every key: a number, text or bytes. The keys are not stored, so a map cannot be iterated.
     ///
-    /// A key that the map was not built with gets an arbitrary value, or none. With `fingerprint` bits it is recognised.
+    /// A key that the map was not built with has no value, but for a share `fpr` of such keys: 1/256 by default. An unchecked map has a
+    /// value for any key.
     ///
     /// >>> import tamis
-    /// >>> teams = tamis.map(["ann", "bob", "eve"], ["red", "blue", "red"], fingerprint=16)
+    /// >>> teams = tamis.map(["ann", "bob", "eve"], ["red", "blue", "red"], fpr=1e-5)
     /// >>> teams["eve"], teams.get("bob"), "tom" in teams
     /// ('red', 'blue', False)
     /// >>> teams.get_many(["bob", "ann"]).to_pylist()
     /// ['blue', 'red']
     Map of "map", mapping {
-        /// Returns the value of a key, or `default` if the map does not recognise it.
+        /// Returns the value of a key, or `default` if it has none. An unchecked map returns some value for any key.
         #[pyo3(signature = (key, default=None))]
         fn get<'py>(&self, key: &Bound<'py, PyAny>, default: Option<Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
             match self.value(key)? {
@@ -312,7 +313,8 @@ impl Take for Pairs<'_, '_> {
 struct Settings {
     kind: Option<tamis::maps::Kind>,
     layout: Option<tamis::Layout>,
-    fingerprint: Option<u32>,
+    fpr: Option<f64>,
+    unchecked: bool,
     width: Option<u32>,
     alphabet: Option<Cursor>,
 }
@@ -323,7 +325,8 @@ impl Settings {
         Ok(Settings {
             kind: given.named("kind")?,
             layout: given.named("layout")?,
-            fingerprint: given.take("fingerprint")?,
+            fpr: given.take("fpr")?,
+            unchecked: given.is("unchecked")?,
             width: given.take("width")?,
             alphabet: alphabet.map(|alphabet| Cursor::new(&alphabet, "alphabet")).transpose()?,
         })
@@ -336,8 +339,14 @@ impl Settings {
         if let Some(layout) = self.layout {
             builder = builder.layout(layout);
         }
-        if let Some(bits) = self.fingerprint {
-            builder = builder.fingerprint(bits);
+        if self.unchecked && self.fpr.is_some() {
+            return Err(Failure::Input("fpr: not possible with unchecked; expected one of the two".into()));
+        }
+        if self.unchecked {
+            builder = builder.unchecked();
+        }
+        if let Some(p) = self.fpr {
+            builder = builder.fpr(p);
         }
         if let Some(bits) = self.width {
             builder = builder.width(bits);

@@ -18,7 +18,7 @@ import tamis
 def test_maps_of_text():
     keys = [f"key {i}" for i in range(5000)]
     values = [f"value {i % 7}" for i in range(5000)]
-    map = tamis.map(keys, values, fingerprint=20)
+    map = tamis.map(keys, values, fpr=2**-20)
     for same in (tamis.map(pa.array(keys), pl.Series(values)), tamis.map(dict(zip(keys, values)))):
         assert same == tamis.map(keys, values)
     assert map["key 3"] == "value 3" and len(map) == 5000 and map.value_type == "bytes"
@@ -60,7 +60,7 @@ def test_maps_of_bytes_and_numbers(tmp_path):
     assert squares[300] == 90_000 and squares.value_type == "integer"
     assert (squares.get_many(numbers).to_numpy() == numbers * numbers).all()
     assert squares.get_many([]).to_pylist() == []
-    recognised = tamis.map(numbers, numbers, fingerprint=24)
+    recognised = tamis.map(numbers, numbers, fpr=2**-24)
     assert recognised.get_many(pa.array([5, None, 10**9])).to_pylist() == [5, None, None]
     readers = [
         pa.RecordBatchReader.from_batches(pa.schema({"a": kind}), [pa.record_batch({"a": pa.array(column, kind)})])
@@ -68,6 +68,23 @@ def test_maps_of_bytes_and_numbers(tmp_path):
     ]
     assert tamis.map(*readers)["y"] == 8
     assert len(tamis.map([], [])) == 0 and tamis.map(np.array([], int), []).key_type == "integer"
+
+
+def test_maps_check_their_keys():
+    keys, others = range(1000), range(1000, 51_000)
+    pairs = {key: key % 8 for key in keys}
+    for options, fpr in (({}, 1 / 256), ({"fpr": 0.1}, 1 / 16), ({"fpr": 1e-9}, 2**-30), ({"unchecked": True}, 1)):
+        map = tamis.map(pairs, **options)
+        assert map.fpr == fpr and all(map[key] == key % 8 for key in keys)
+        found = sum(key in map for key in others)
+        assert found <= 50_000 * fpr + 5 * (50_000 * fpr) ** 0.5
+        assert (found == 50_000) == (fpr == 1)
+    with pytest.raises(KeyError):
+        tamis.map(pairs, fpr=1e-9)[7000]
+    with pytest.raises(tamis.InputError, match="fpr: not possible with unchecked"):
+        tamis.map(pairs, fpr=0.1, unchecked=True)
+    with pytest.raises(tamis.BuildError, match="fpr 2: out of range"):
+        tamis.map(pairs, fpr=2)
 
 
 def test_wrong_maps():

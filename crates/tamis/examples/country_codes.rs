@@ -11,14 +11,14 @@ use tamis::maps::Kind;
 fn main() -> Result<(), Error> {
     let networks = (0..300_000u32).map(|i| i.wrapping_mul(0x9e37_79b9)).map(|address| format!("{address:08x}/24"));
     let table: Vec<(String, String)> = networks.enumerate().map(|(i, network)| (network, country(i as u64))).collect();
-    for (name, kind, bits) in [
-        ("compressed", Kind::Compressed, 0),
-        ("compressed, fingerprint", Kind::Compressed, 8),
-        ("ribbon, fixed width", Kind::Ribbon, 0),
-        ("fuse, fixed width", Kind::Fuse, 0),
+    for (name, kind, checked) in [
+        ("compressed", Kind::Compressed, true),
+        ("compressed, unchecked", Kind::Compressed, false),
+        ("ribbon, unchecked", Kind::Ribbon, false),
+        ("fuse, unchecked", Kind::Fuse, false),
     ] {
-        let map = tamis::map(table.iter().map(|(network, country)| (network, country))).kind(kind).fingerprint(bits);
-        let map = map.finish()?;
+        let map = tamis::map(table.iter().map(|(network, country)| (network, country))).kind(kind);
+        let map = if checked { map } else { map.unchecked() }.finish()?;
         assert!(table.iter().all(|(network, country)| map.get_bytes(network) == Ok(Some(country.as_bytes()))));
         let bits = |bytes: f64| bytes * 8.0 / map.len() as f64;
         let entropy = map.entropy().unwrap_or(0) as f64 / 8.0;

@@ -596,6 +596,20 @@ impl SideCounts {
     }
 }
 
+/// Hands on two sides, each sorted and distinct, range by range.
+pub(crate) fn together<E: From<BuildError>>(
+    one: &Sorted<Digest>,
+    other: &Sorted<Digest>,
+    stop: Stop<'_>,
+    mut part: impl FnMut(&[Digest], &[Digest]) -> Result<(), E>,
+) -> Result<(), E> {
+    for span in span::all(one, Some(other), 1, stop)?.0 {
+        check(stop)?;
+        part(&one.span(&span, stop)?, &other.span(&span, stop)?)?;
+    }
+    Ok(())
+}
+
 /// Reads both sides once, range by range; `tally` may count what it likes, on several threads.
 fn count_sides<K: Record, N: Record>(
     keys: &Sorted<K>,

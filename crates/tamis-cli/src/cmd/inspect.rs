@@ -141,5 +141,5 @@ pub(super) fn lines(filter: &Filter) -> String {
         let (number, changed) = (patch.number(), super::count(patch.len(), "key"));
         out += &format!("patch {number:<5} {changed} changed, {} bytes\n", grouped(patch.as_bytes().len() as u64));
     }
-    out
+    out + &patch::delisted_line(&filter.delisted(), "")
 }

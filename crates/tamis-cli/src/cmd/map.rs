@@ -20,8 +20,8 @@ use crate::mapped::{self, How};
 
 /// Build and query maps: a value for every key
 ///
-/// A map takes about as many bits per key as the entropy of its values, and does not store the keys. An unlisted key gets an
-/// arbitrary value, or none by chance, unless the map has fingerprints.
+/// A map takes about as many bits per key as the entropy of its values, and 8 more to check keys, which it does not store: one
+/// unlisted key in 256 gets a value.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -159,7 +159,12 @@ fn words(key_type: KeyType) -> &'static str {
 /// The line about unlisted keys.
 fn fpr_line(rate: f64) -> String {
     match rate {
-        1.0.. => "fpr         100 % (unlisted keys get arbitrary values)\n".to_string(),
-        _ => format!("fpr         {} (unlisted keys that get a value)\n", percent(rate)),
+        1.0.. => "fpr         100 % (unchecked: unlisted keys get arbitrary values)\n".to_string(),
+        0.0 => "fpr         0 % (no keys)\n".to_string(),
+        _ => format!(
+            "fpr         {} (unlisted keys that get a value), for {} bits per key\n",
+            percent(rate),
+            -rate.log2()
+        ),
     }
 }

@@ -1,11 +1,11 @@
 //! a filter file, lists of today -> a patch file; a filter and patches -> one file.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
 use serde_json::{Value, json};
-use tamis::{BuildError, Diff, Filter, FormatError, OnConflict, Patch, Patched};
+use tamis::{BuildError, Diff, Filter, FormatError, Key, OnConflict, Patch, Patched};
 
 use super::output::Output;
 use super::{
@@ -23,12 +23,14 @@ use crate::secret::SecretArgs;
 /// Make a patch: the difference between a filter file and the lists of today
 ///
 /// The patch holds the listed keys that the filter, with the patches before it, answers wrongly. Query the filter with
-/// --patch, or make one file with tamis patch. Both lists are given as a whole, as for build.
+/// --patch, or make one file with tamis patch. Both lists are given as a whole, as for build. Members of OLD that are in
+/// neither list go on matching, unless --old-keys names them.
 ///
-/// Prints the number of changed answers, the size of the patch with its lower bound, and the fpr with all patches.
+/// Prints the number of changed answers, the size of the patch with its lower bound, the fpr with all patches, and how many
+/// earlier members are in neither list and still match.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// Filter file, built with --exclude
+    /// Filter file
     #[arg(value_name = "OLD")]
     filter: PathBuf,
     /// Patch file between OLD and this patch, in order; may be repeated
@@ -40,6 +42,10 @@ pub(crate) struct DiffArgs {
     /// File of the excluded keys of today; - is standard input; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
     exclude: Vec<PathBuf>,
+    /// File of the members that OLD was made of, with its patches: those that are no members today are turned off; may be
+    /// repeated
+    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    old_keys: Vec<PathBuf>,
     /// What to do with a key that is in both lists: error (the exit code is 4), keep (it is a member) or drop (it is excluded)
     #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
     on_conflict: OnConflict,
@@ -105,7 +111,8 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     if args.keys.is_empty() && args.exclude.is_empty() {
         bail!("--keys, --exclude: no lists; expected the members and the excluded keys of today");
     }
-    let lists = [&args.keys, &args.exclude].map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let lists = [&args.keys, &args.exclude, &args.old_keys]
+        .map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
     lists.iter().flatten().try_for_each(Source::check)?;
@@ -126,10 +133,10 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         BuildError::Patch { reason } => anyhow::anyhow!("{}: {reason}", shown(&args.filter)),
         error => Error::new(error),
     })?;
-    for (list, member) in lists.iter().zip([true, false]) {
-        let bar = Bar::bytes(if member { "reading" } else { "excluding" }, total_bytes(list));
+    for (list, role) in lists.iter().zip([Role::Member, Role::Excluded, Role::Old]) {
+        let bar = Bar::bytes(if role == Role::Excluded { "excluding" } else { "reading" }, total_bytes(list));
         input::for_each(list, &options, &mut |bytes| bar.set_position(bytes), &mut |key, partition, _| {
-            match push(&mut diff, key, partition.map(|partition| partition.text), member) {
+            match push(&mut diff, key, partition.map(|partition| partition.text), role) {
                 Err(tamis::Error::Query(error)) => Err(query_error(&args.filter, error)),
                 other => Ok(other?),
             }?;
@@ -158,6 +165,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         }
         out += &format!("\nflips       {} of unlisted keys\n", percent(patch.fpr()));
         out += &fpr_line(today.fpr());
+        out += &delisted_line(&patch.delisted(), "; see --old-keys");
         if today.fpr() > most {
             let than = three_digits(100.0 * most);
             out += &format!("advice      build the filter again: the fpr with all patches is above {than} %\n");
@@ -175,17 +183,41 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-fn push(diff: &mut Diff<'_>, key: KeyRef<'_>, partition: Option<&[u8]>, member: bool) -> Result<(), tamis::Error> {
-    match (key, partition, member) {
-        (KeyRef::Bytes(key), None, true) => diff.push(key),
-        (KeyRef::Bytes(key), None, false) => diff.exclude(key),
-        (KeyRef::Integer(key), None, true) => diff.push(key),
-        (KeyRef::Integer(key), None, false) => diff.exclude(key),
-        (KeyRef::Bytes(key), Some(name), true) => diff.push_in(name, key),
-        (KeyRef::Bytes(key), Some(name), false) => diff.exclude_in(name, key),
-        (KeyRef::Integer(key), Some(name), true) => diff.push_in(name, key),
-        (KeyRef::Integer(key), Some(name), false) => diff.exclude_in(name, key),
+/// What the keys of a list are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Member,
+    Excluded,
+    Old,
+}
+
+fn push(diff: &mut Diff<'_>, key: KeyRef<'_>, partition: Option<&[u8]>, role: Role) -> Result<(), tamis::Error> {
+    fn of<K: Key>(diff: &mut Diff<'_>, key: K, partition: Option<&[u8]>, role: Role) -> Result<(), tamis::Error> {
+        match (partition, role) {
+            (None, Role::Member) => diff.push(key),
+            (None, Role::Excluded) => diff.exclude(key),
+            (None, Role::Old) => diff.push_old(key),
+            (Some(name), Role::Member) => diff.push_in(name, key),
+            (Some(name), Role::Excluded) => diff.exclude_in(name, key),
+            (Some(name), Role::Old) => diff.push_old_in(name, key),
+        }
     }
+    match key {
+        KeyRef::Bytes(key) => of(diff, key, partition, role),
+        KeyRef::Integer(key) => of(diff, key, partition, role),
+    }
+}
+
+/// The line about earlier members that still match, if there may be any.
+pub(super) fn delisted_line(delisted: &RangeInclusive<u64>, advice: &str) -> String {
+    let (least, most) = (*delisted.start(), *delisted.end());
+    let who = match most {
+        0 => return String::new(),
+        _ if least == most => count(least, "earlier member"),
+        _ => format!("{} to {} earlier members", grouped(least), approx(most, true)),
+    };
+    let verb = if most == 1 { "matches" } else { "match" };
+    format!("delisted    {who} in neither list still {verb}{advice}\n")
 }
 
 /// An error of the library in terms of files.
@@ -207,6 +239,9 @@ pub(super) fn patch_fields(patch: &Patch) -> Value {
     json!({
         "changed": patch.len(),
         "unchanged": patch.unchanged(),
+        "members": patch.members(),
+        "delisted_min": patch.delisted().start(),
+        "delisted_max": patch.delisted().end(),
         "number": patch.number(),
         "base": hex(patch.base()),
         "before": hex(patch.before()),
@@ -226,7 +261,8 @@ pub(super) fn patch_lines(patch: &Patch) -> String {
     out += &format!("before      {}\n", hex(patch.before()));
     out += &format!("number      {} of its chain\n", patch.number());
     out += &format!("size        {} bytes\n", grouped(patch.as_bytes().len() as u64));
-    out + &format!("flips       {} of unlisted keys\n", percent(patch.fpr()))
+    out += &format!("flips       {} of unlisted keys\n", percent(patch.fpr()));
+    out + &delisted_line(&patch.delisted(), "")
 }
 
 pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
@@ -248,9 +284,19 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
         let mut out =
             format!("file        {output}: a filter with {}\n", count(patches, "patch").replace("patchs", "patches"));
         out += &bytes.map(|bytes| format!("size        {} bytes\n", grouped(bytes))).unwrap_or_default();
-        out + &fpr_line(patched.fpr())
+        out += &fpr_line(patched.fpr());
+        out + &delisted_line(&patched.delisted(), "")
     };
-    let fields = || json!({ "patches": patches, "bytes": bytes, "fpr": patched.fpr() });
+    let fields = || {
+        let delisted = patched.delisted();
+        json!({
+            "patches": patches,
+            "bytes": bytes,
+            "fpr": patched.fpr(),
+            "delisted_min": delisted.start(),
+            "delisted_max": delisted.end(),
+        })
+    };
     output.report(args.report, "filter", text, fields)?;
     Ok(Outcome::Yes)
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tamis::OnConflict;
+use tamis::{OnConflict, Patched};
 
+use super::patch::delisted_line;
 use super::queried::Queried;
 use super::{check_partitions, count, grouped, key_bytes, print, print_json, query_error, short};
 use crate::Outcome;
@@ -109,6 +110,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.on_conflict == OnConflict::Error && conflicts > 0 {
         return Err(failure::conflicts(conflicts, "", &checker.conflicts));
     }
+    let delisted = filter.plain().map_or(0..=0, Patched::delisted);
     let examples: Vec<(String, Value)> = members.examples(false).into_iter().chain(excluded.examples(true)).collect();
     if args.json {
         print_json(
@@ -120,6 +122,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
                 "excluded_checked": excluded.checked,
                 "false_positives": excluded.wrong,
                 "conflicts": conflicts,
+                "delisted_min": delisted.start(),
+                "delisted_max": delisted.end(),
                 "examples": examples.into_iter().map(|(_, fields)| fields).collect::<Vec<_>>(),
             }),
         )?;
@@ -137,6 +141,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             let what = if args.on_conflict == OnConflict::Keep { "kept as members" } else { "excluded" };
             out += &format!("conflicts   {}, {what}\n", count(conflicts, "key"));
         }
+        out += &delisted_line(&delisted, "");
         out.extend(examples.into_iter().map(|(line, _)| line));
         print(&out)?;
     }

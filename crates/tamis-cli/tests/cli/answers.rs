@@ -100,7 +100,7 @@ fn verify_shows_what_is_missing() {
     let report = |checked: u64, examples: &[Value]| {
         json!({
             "checksum": true, "checked": checked, "false_negatives": examples.len(), "excluded_checked": 0,
-            "false_positives": 0, "conflicts": 0, "examples": examples,
+            "false_positives": 0, "conflicts": 0, "delisted_min": 0, "delisted_max": 0, "examples": examples,
         })
     };
     assert_eq!(answer, report(4, &[example(3, "not-there.example"), example(5, "nor-this.example")]));
@@ -238,7 +238,8 @@ fn inspect_shows_any_form() {
     dir.put("chain", golden("patches/chain.tamis"));
     let text = dir.run("inspect chain").text(0);
     assert!(text.starts_with("file        chain: filter,") && text.contains("\npatch 2 "), "{text}");
-    assert_eq!(dir.run("verify chain").text(0), "checksum    right\n");
+    let expected = "checksum    right\ndelisted    0 to about 205 earlier members in neither list still match\n";
+    assert_eq!(dir.run("verify chain").text(0), expected);
 }
 
 /// Pages and completions have every command.
@@ -429,7 +430,10 @@ fn help_names_every_option_and_fits_a_terminal() {
             "query",
             "--patch --no-verify --key --quiet --line-number --rows --invert --count --tsv --json --partition --partition-column",
         ),
-        ("diff", "--patch --keys --exclude --fpr --max-fpr --output --json --quiet --partition-column --memory"),
+        (
+            "diff",
+            "--patch --keys --exclude --old-keys --fpr --max-fpr --output --json --quiet --partition-column --memory",
+        ),
         ("patch", "--output --json --quiet"),
         ("inspect", "--no-verify --names --json"),
         ("verify", "--keys --exclude --on-conflict --json --partition-column"),

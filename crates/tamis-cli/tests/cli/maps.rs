@@ -29,7 +29,7 @@ fn first_words(text: &str) -> Vec<&str> {
 fn the_round_of_all_commands() {
     let dir = TestDir::new();
     dir.put("pairs.tsv", colours());
-    let report = dir.run("map build pairs.tsv -o m.tamis").text(0);
+    let report = dir.run("map build pairs.tsv --unchecked -o m.tamis").text(0);
     assert_eq!(first_words(&report), ["keys", "values", "layers", "file", "size", "fpr"], "{report}");
     let size = fs::metadata(dir.path("m.tamis")).unwrap().len();
     let bits = size as f64 * 8.0 / 3000.0;
@@ -44,7 +44,7 @@ fn the_round_of_all_commands() {
         format!(
             "size        {size} bytes, {bits:.3} bits per key; lower bound {entropy:.3}, {over:.1} % above it: entropy {entropy:.3}\n"
         ),
-        "fpr         100 % (unlisted keys get arbitrary values)\n".into(),
+        "fpr         100 % (unchecked: unlisted keys get arbitrary values)\n".into(),
     ] {
         assert!(report.contains(&line), "{line:?} {report}");
     }
@@ -78,7 +78,7 @@ fn the_round_of_all_commands() {
 fn reports_in_json() {
     let dir = TestDir::new();
     dir.put("pairs", "ann\tred\n\nbob\tblue\neve\tred\nann\tred\ntom\tred\n");
-    let built = dir.run("map build pairs -o m.tamis --json --fingerprint 16 --seed 7").json(0);
+    let built = dir.run("map build pairs -o m.tamis --json --fpr 0.0000152587890625 --seed 7").json(0);
     for (name, value) in [
         ("file", json!("m.tamis")),
         ("keys", json!(4)),
@@ -94,7 +94,7 @@ fn reports_in_json() {
     let number = |name: &str| built[name].as_f64().unwrap();
     let size = dir.read("m.tamis").len() as f64;
     let (entropy, rate) = (0.25 * 2.0 + 0.75 * -0.75f64.log2(), number("fpr"));
-    assert!(rate > 0.5f64.powi(17) && rate < 0.5f64.powi(15), "{rate}");
+    assert_eq!(rate, 0.5f64.powi(16));
     assert_eq!((number("bytes"), number("bits_per_key")), (size, size * 2.0));
     assert!((number("entropy_per_key") - entropy).abs() < 1e-9);
     assert!((number("bound_bits_per_key") - entropy + rate.log2()).abs() < 1e-9);
@@ -129,7 +129,7 @@ fn reports_in_json() {
 fn absent_keys_are_left_out() {
     let dir = TestDir::new();
     dir.put("pairs", colours());
-    dir.run("map build pairs -o m.tamis --fingerprint 32").text(0);
+    dir.run("map build pairs -o m.tamis --fpr 2.3283064365386963e-10").text(0);
     assert_eq!(dir.feed("map get m.tamis", "key0\nno\nkey1\n").text(0), "key0\tgreen, and blue\nkey1\tred\n");
     assert_eq!(dir.feed("map get m.tamis --all", "no\nkey1\n").text(0), "no\t\nkey1\tred\n");
     assert_eq!(dir.feed("map get m.tamis --all", "no\n").text(1), "no\t\n");
@@ -142,9 +142,44 @@ fn absent_keys_are_left_out() {
     for n in [8191, 8192, 8193] {
         assert_eq!(dir.feed("map get m.tamis -c", "key7\n".repeat(n)).text(0), format!("{n}\n"));
     }
-    let report = dir.run("map build pairs -o f.tamis --fingerprint 8 --kind fuse").text(0);
-    assert!(report.contains("\nfpr         0.391 % (unlisted keys that get a value)\n"), "{report}");
+    let report = dir.run("map build pairs -o f.tamis --kind fuse").text(0);
+    let line = "\nfpr         0.391 % (unlisted keys that get a value), for 8 bits per key\n";
+    assert!(report.contains(line), "{report}");
+    assert!(dir.run("inspect f.tamis").text(0).contains(line));
     assert!(report.contains(" % above it: entropy 0.516, fingerprints 8.000\n"), "{report}");
+}
+
+/// Of 20,000 unlisted keys, as many have a value as the map was told.
+#[test]
+fn unlisted_keys_have_no_value() {
+    let dir = TestDir::new();
+    dir.put("pairs", (0..5000).map(|i| format!("key{i}\t{}\n", i % 8)).collect::<String>());
+    dir.put("others", (0..20_000).map(|i| format!("other{i}\n")).collect::<String>());
+    for (options, fpr) in [
+        ("", 1.0 / 256.0),
+        ("--kind ribbon --values numbers", 1.0 / 256.0),
+        ("--kind compressed", 1.0 / 256.0),
+        ("--fpr 0.1", 1.0 / 16.0),
+        ("--fpr 1%", 1.0 / 128.0),
+        ("--fpr 1e-9", 0.5f64.powi(30)),
+        ("--unchecked", 1.0),
+    ] {
+        let report = dir.run(&format!("map build pairs -o m.tamis --json {options}")).json(0);
+        let found = report["fpr"].as_f64().unwrap();
+        assert!((found - fpr).abs() < 1e-14, "{options}: {found}");
+        let code = if fpr < 1e-6 { 1 } else { 0 };
+        let found: f64 = dir.run("map get m.tamis others -c").text(code).trim().parse().unwrap();
+        let expected = 20_000.0 * fpr;
+        assert!(
+            found <= expected + 5.0 * expected.sqrt() && (found > 0.5 * expected || code == 1),
+            "{options}: {found}"
+        );
+        dir.run("map verify m.tamis --pairs pairs").text(0);
+    }
+    // Nothing is printed for a key without a value, and the exit code is that of a query without matches.
+    dir.run("map build pairs -o m.tamis --fpr 1e-9").text(0);
+    assert_eq!(dir.run("map get m.tamis --key other7").text(1), "");
+    assert_eq!(dir.run("map get m.tamis --key other7 --key key7").text(0), "key7\t7\n");
 }
 
 #[test]
@@ -203,7 +238,7 @@ fn every_format_gives_the_same_map() {
     assert_eq!(dir.read("out.tamis"), dir.read("by-id.tamis"));
     dir.run(&format!("map build --format tsv rows.csv named.tsv {swapped} -o out.tamis")).complaint();
     // Only the first tab counts, and an empty value is one.
-    dir.feed("map build -o tabs.tamis --fingerprint 20", "a\tb\tc\nd\t\n e \t f \n").text(0);
+    dir.feed("map build -o tabs.tamis --fpr 1e-6", "a\tb\tc\nd\t\n e \t f \n").text(0);
     assert_eq!(dir.feed("map get tabs.tamis", "a\nd\n e \n").text(0), "a\tb\tc\nd\t\n e \t f \n");
     dir.feed("map build -o tabs.tamis -0 --trim", " a\t1\n2\0").text(0);
     assert_eq!(dir.feed("map get tabs.tamis", "a\n").text(0), "a\t1\n2\n");
@@ -220,20 +255,20 @@ fn options_of_the_build() {
         report
     };
     let bits = |report: &serde_json::Value| report["bits_per_key"].as_f64().unwrap();
-    let ribbon = build("--values numbers --kind ribbon");
+    let ribbon = build("--values numbers --kind ribbon --unchecked");
     assert_eq!((ribbon["kind"].as_str(), ribbon["value_type"].as_str()), (Some("function"), Some("integer")));
     assert!((10.0..10.3).contains(&bits(&ribbon)), "{ribbon}");
     assert_eq!(ribbon["layers"][0]["structure"], "ribbon");
-    let fuse = build("--values numbers --kind fuse");
+    let fuse = build("--values numbers --kind fuse --unchecked");
     assert_eq!(fuse["layers"][0]["structure"], "binary fuse");
     assert!((11.0..13.5).contains(&bits(&fuse)), "{fuse}");
-    let wide = build("--width 16 --kind ribbon");
+    let wide = build("--width 16 --kind ribbon --unchecked");
     assert!((16.0..16.4).contains(&bits(&wide)), "{wide}");
     let compressed = build("--kind compressed --effort smallest");
     assert_eq!((compressed["kind"].as_str(), compressed["value_type"].as_str()), (Some("compressed"), Some("bytes")));
     let local = build("--kind compressed --layout local --effort fast");
     assert_eq!(local["keys"], 20_000);
-    let marked = build("--fingerprint 8 --values numbers --kind ribbon");
+    let marked = build("--values numbers --kind ribbon");
     assert!((18.0..18.4).contains(&bits(&marked)), "{marked}");
     assert_eq!(marked["fpr"].as_f64(), Some(1.0 / 256.0));
     dir.put("values", (0..1000u64).map(|i| format!("{i}\n")).collect::<String>());
@@ -283,7 +318,7 @@ fn maps_of_nothing_and_of_one_value() {
         "{report}"
     );
     assert!(report.contains("\nlayers      none: no keys\n"), "{report}");
-    assert!(report.ends_with("fpr         0 % (unlisted keys that get a value)\n"), "{report}");
+    assert!(report.ends_with("fpr         0 % (no keys)\n"), "{report}");
     assert_eq!(dir.feed("map get empty.tamis", "a\n").text(1), "");
     let message = dir.feed("map get empty.tamis --integers", "1\n").complaint();
     assert!(message.starts_with("empty.tamis: the keys of "), "{message}");
@@ -293,13 +328,13 @@ fn maps_of_nothing_and_of_one_value() {
     dir.feed("map verify empty.tamis --pairs -", "a\tb\n").text(1);
 
     let same: String = (0..5000).map(|i| format!("{i}\tyes\n")).collect();
-    let report = dir.feed("map build -o one.tamis", &same).text(0);
+    let report = dir.feed("map build --unchecked -o one.tamis", &same).text(0);
     for line in ["values      1 (bytes)\n", "layers      none: all keys have the same value\n", "; entropy 0\n"] {
         assert!(report.contains(line), "{report}");
     }
     assert!(dir.read("one.tamis").len() < 200);
     assert_eq!(dir.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\nanything\tyes\n");
-    dir.feed("map build -o one.tamis --fingerprint 16", &same).text(0);
+    dir.feed("map build -o one.tamis --fpr 1e-5", &same).text(0);
     assert_eq!(dir.feed("map get one.tamis", "17\nanything\n").text(0), "17\tyes\n");
     dir.feed("map build -o one.tamis --values numbers", "a\t7\nb\t7\n").text(0);
     assert_eq!(dir.feed("map get one.tamis", "b\n").text(0), "b\t7\n");
@@ -450,7 +485,7 @@ fn words_of_the_command_line() {
     for (command, options) in [
         (
             "build",
-            "--output --kind --fingerprint --width --alphabet --values --effort --layout --seed --secret --memory --disk --tmp --threads --key-column --value-column --integers --json",
+            "--output --kind --fpr --unchecked --width --alphabet --values --effort --layout --seed --secret --memory --disk --tmp --threads --key-column --value-column --integers --json",
         ),
         ("get", "--all --count --json --column --integers"),
         ("verify", "--pairs --key-column --value-column --json"),
@@ -502,7 +537,7 @@ fn files_of_the_other_kind() {
 fn a_key_that_is_typed_is_answered_before_the_next() {
     let dir = TestDir::new();
     dir.put("pairs", colours());
-    dir.run("map build pairs -o m.tamis --fingerprint 16").text(0);
+    dir.run("map build pairs -o m.tamis --fpr 1e-5").text(0);
     let mut child = dir.command("map get m.tamis").stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (send, answers) = mpsc::channel();

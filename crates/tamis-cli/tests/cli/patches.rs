@@ -62,7 +62,8 @@ fn verify_checks_listed_keys_through_a_chain() {
     dir.run("diff base --patch p1 --keys keys2 --exclude excluded2 -o p2").text(0);
     let chain = "verify base --patch p1 --patch p2 --keys keys2 --exclude excluded2";
     let report = dir.run(chain).text(0);
-    let expected = "checksum    right\nkeys        2,000 checked, 0 false negatives\nexcluded    7,500 checked, 0 false positives\n";
+    let expected = "checksum    right\nkeys        2,000 checked, 0 false negatives\nexcluded    7,500 checked, 0 false positives\n\
+                    delisted    0 to about 400 earlier members in neither list still match\n";
     assert_eq!(report, expected);
     // The lists of the second day are wrong on the third.
     let report = dir.run("verify base --patch p1 --patch p2 --keys keys1 --json").json(1);
@@ -70,6 +71,58 @@ fn verify_checks_listed_keys_through_a_chain() {
     assert!(dir.error("verify base --patch p2 --keys keys2").starts_with("p2: number 2 of its chain"));
     dir.put("cut", &dir.read("p1")[..60]);
     assert!(dir.run("verify base --patch cut").failure(3).starts_with("cut: truncated or damaged: "));
+}
+
+/// 100 members are taken off the list: they match until the old list is given, and every command about the patch says so.
+#[test]
+fn delisted_keys_are_counted_or_turned_off() {
+    let dir = TestDir::new();
+    dir.put("old", numbers(0..2000));
+    dir.put("gone", numbers(0..100));
+    dir.put("keys", numbers(100..2000));
+    dir.put("excluded", numbers(2000..9000));
+    for goal in ["", "--exact", "--fpr 0.0001"] {
+        dir.run(&format!("build old --exclude excluded {goal} -o base")).text(0);
+        let lists = "--keys keys --exclude excluded";
+        let report = dir.run(&format!("diff base {lists} -o p")).text(0);
+        let line = "\ndelisted    100 earlier members in neither list still match";
+        assert!(report.contains(&format!("{line}; see --old-keys\n")), "{goal}: {report}");
+        assert_eq!(dir.run("query base --patch p -c gone").text(0), "100\n", "{goal}");
+        dir.run(&format!("diff base --patch p {lists} -o again")).text(0);
+        for command in [
+            "patch base p -o today".to_string(),
+            "inspect p".into(),
+            "inspect today".into(),
+            "inspect again".into(),
+            format!("verify today {lists}"),
+            format!("verify base --patch p --patch again {lists}"),
+        ] {
+            let text = dir.run(&command).text(0);
+            assert!(text.contains(&format!("{line}\n")), "{goal}: {command}: {text}");
+            if !command.contains("-o") {
+                let fields = dir.run(&format!("{command} --json")).json(0);
+                let fields = fields["chain"].as_array().map_or(&fields, |chain| &chain[0]);
+                assert_eq!(
+                    (&fields["delisted_min"], &fields["delisted_max"]),
+                    (&100.into(), &100.into()),
+                    "{goal}: {command}"
+                );
+            }
+        }
+        let report = dir.run(&format!("diff base {lists} --old-keys old -o p --json")).json(0);
+        assert_eq!((&report["delisted_max"], &report["members"]), (&0.into(), &1900.into()), "{goal}");
+        assert_eq!(dir.run("query base --patch p -c gone").text(1), "0\n", "{goal}");
+        assert_eq!(dir.run("query base --patch p -c keys").text(0), "1900\n", "{goal}");
+        // Also those that an earlier patch left.
+        dir.run(&format!("diff today {lists} --old-keys old -o next")).text(0);
+        assert_eq!(dir.run("query today --patch next -c gone").text(1), "0\n", "{goal}");
+        assert!(!dir.run("inspect next").text(0).contains("delisted"), "{goal}");
+    }
+    // A filter without excluded keys has patches too.
+    dir.run("build old -o base").text(0);
+    dir.run("diff base --keys keys --old-keys old -o p").text(0);
+    assert_eq!(dir.run("query base --patch p -c gone").text(1), "0\n");
+    assert_eq!(dir.run("query base --patch p -c keys").text(0), "1900\n");
 }
 
 #[test]
@@ -146,7 +199,6 @@ fn what_does_not_fit_is_named() {
     dir.run("diff base --keys keys1 --exclude excluded1 -o p1").text(0);
     dir.run("diff base --patch p1 --keys keys2 --exclude excluded2 -o p2").text(0);
     dir.run("build keys1 --exclude excluded1 --exact -o other").text(0);
-    dir.run("build keys1 -o plain").text(0);
     dir.put("cut", &dir.read("p2")[..100]);
     let lists = "--keys keys2 --exclude excluded2 -o new";
     for (line, expected) in [
@@ -157,7 +209,6 @@ fn what_does_not_fit_is_named() {
         ("patch p1 base -o new", "p1: holds a patch; expected a filter; use it with --patch behind its filter"),
         ("query base --patch other keys0", "other: holds a filter; expected a patch"),
         (&format!("diff p1 {lists}"), "p1: holds a patch; expected a filter"),
-        (&format!("diff plain {lists}"), "plain: the filter has no excluded keys; expected one built with exclude"),
         (
             &format!("diff base {lists} --integers"),
             "base: the keys of the filter are text; expected text, not integers",

@@ -152,7 +152,8 @@ def map(
     keys: Any,
     values: Any = None,
     *,
-    fingerprint: int | None = None,
+    fpr: float | None = None,
+    unchecked: bool | None = None,
     kind: str | None = None,
     layout: str | None = None,
     width: int | None = None,
@@ -171,7 +172,8 @@ def map(
 ) -> _tamis.Map:
     """Builds a map of a column of keys and one of values, or of a mapping. Values are text, bytes or 0 to 2^64 - 1.
 
-    fingerprint: bits per key to recognise other keys: all but one in 2^bits of them have no value.
+    fpr: share of other keys that have a value; the default is 1/256, for 8 bits per key, and 2^-32 the least.
+    unchecked: a static function without these bits, which has a value for any key.
     kind: "auto", "compressed", "ribbon" or "fuse".
     width: values are numbers below 2^width. alphabet: all values there may be.
     text: whether values are read as text; by default unless some are bytes.
@@ -179,7 +181,7 @@ def map(
     Other options are those of ``build``.
 
     >>> import tamis
-    >>> ages = tamis.map({"ann": 30, "bob": 41}, fingerprint=16)
+    >>> ages = tamis.map({"ann": 30, "bob": 41}, fpr=1e-5)
     >>> ages["bob"], ages.get("eve")
     (41, None)
     """
@@ -187,7 +189,7 @@ def map(
     values = _held(values)
     text = _is_text(values) if text is None else text
     options = _given(
-        fingerprint=fingerprint, kind=kind, layout=layout, width=width, alphabet=alphabet, effort=effort, seed=seed,
+        fpr=fpr, unchecked=unchecked, kind=kind, layout=layout, width=width, alphabet=alphabet, effort=effort, seed=seed,
         secret=secret, metadata=metadata, threads=threads, memory=memory, disk=disk, tmp=tmp,
     )  # fmt: skip
     return _run(options, progress, lambda options: _tamis._map(keys, values, path, text, options))

@@ -347,8 +347,8 @@ fn write_plan(
     if !plan.steps.is_empty() {
         shard::build_shards(shards, plan, first, &options.common, &mut writer)?;
     }
-    let Some(PatchHead { contents, labels }) = patch else { return Ok(writer.finish()?) };
-    writer.payload(labels)?;
-    let contents = [&contents[..], &writer.list()].concat();
+    let Some(patch) = patch else { return Ok(writer.finish()?) };
+    writer.payload(&patch.labels)?;
+    let contents = [patch.contents(&header, shards.stats.conflicts), writer.list()].concat();
     Ok(writer.close(contents)?)
 }

@@ -21,6 +21,7 @@
 //! Why not a new exact bit for the whole file: it is one bit and more for every listed key. Why not a list of insertions and one of
 //! removals: each would have to be told from all other keys, as the one list is.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -97,6 +98,10 @@ struct Opened {
     base: [u8; 16],
     /// That of the patch before it, or of the base.
     before: [u8; 16],
+    /// Members of the day it was made.
+    members: u64,
+    /// Keys that matched before, are in neither list of that day and still match: so many at least, and about so many at most.
+    delisted: (u64, u64),
     /// Fingerprints of partitions that no file before it lists, ascending.
     labels: Bytes,
     flips: Flips,
@@ -144,6 +149,8 @@ impl Patch {
         let base = from.array()?;
         let before = if number == 1 { base } else { from.array()? };
         let labels = from.within("number of partitions", 0..=u32::MAX as u64)?;
+        let (members, least, more) = (from.varint()?, from.varint()?, from.varint()?);
+        let delisted = (least, least.saturating_add(more));
         let flips = match kind {
             Kind::Steps => {
                 let mut steps = decode_steps(&mut from, header.shard_bits, 0)?;
@@ -156,7 +163,7 @@ impl Patch {
         let labels = places.take(8 * labels)?;
         FormatError::check(words(&labels).is_sorted_by(|a, b| a < b), || "partitions of a patch are not in order")?;
         places.check()?;
-        let opened = Arc::new(Opened { header, number, base, before, labels, flips });
+        let opened = Arc::new(Opened { header, number, base, before, members, delisted, labels, flips });
         Ok(Patch { bytes, opened })
     }
 
@@ -176,6 +183,32 @@ impl Patch {
     /// them.
     pub fn unchanged(&self) -> u64 {
         self.opened.header.negatives
+    }
+
+    /// Returns the number of members that its lists had.
+    pub fn members(&self) -> u64 {
+        self.opened.members
+    }
+
+    /// Returns how many keys are in neither list of the patch and match nevertheless, because they were members before: so many at
+    /// least, and about so many at most.
+    ///
+    /// The old list turns them off ([`Diff::push_old`](crate::Diff::push_old)). Without it they are counted: all members of the files
+    /// before, less the listed keys that matched. A listed key that matched by chance hides one that is delisted, so that their number
+    /// is exact only if few keys could. What earlier patches left is counted again, as long as it matches.
+    ///
+    /// ```
+    /// let yesterday = tamis::build(0..1000).exclude(1000..9000).fpr(0.001).finish()?;
+    /// let mut diff = yesterday.diff()?;
+    /// (100..1000).try_for_each(|key| diff.push(key))?;
+    /// (1000..9000).try_for_each(|key| diff.exclude(key))?;
+    /// let patch = diff.finish()?;
+    /// assert_eq!((patch.members(), patch.delisted()), (900, 100..=100));
+    /// assert!(yesterday.with_patches([patch])?.contains(7)?);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    pub fn delisted(&self) -> RangeInclusive<u64> {
+        self.opened.delisted.0..=self.opened.delisted.1
     }
 
     /// Returns the place in the chain: 1 for the patch of a base, 2 for the next one.

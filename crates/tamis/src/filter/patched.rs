@@ -1,5 +1,7 @@
 //! a filter and the patches behind it -> the answers of today.
 
+use std::ops::RangeInclusive;
+
 use super::chain::Chain;
 use super::patch::{MAX_PATCHES, Patch};
 use super::query::Filter;
@@ -45,6 +47,12 @@ impl Filter {
     /// Returns the patches in this file, in order: see [`Patched::finish`].
     pub fn patches(&self) -> &[Patch] {
         self.chain().map_or(&[], Chain::patches)
+    }
+
+    /// Returns how many keys match although the lists of the last patch have them in neither: see [`Patch::delisted`]. None without
+    /// patches.
+    pub fn delisted(&self) -> RangeInclusive<u64> {
+        self.patches().last().map_or(0..=0, Patch::delisted)
     }
 }
 
@@ -121,6 +129,9 @@ impl Patched {
 
         /// Returns the patches, in order.
         patches() -> &[Patch];
+
+        /// Returns how many keys match although the last lists have them in neither: see [`Patch::delisted`].
+        delisted() -> RangeInclusive<u64>;
 
         /// Returns the key type.
         key_type() -> KeyType;

@@ -29,11 +29,13 @@ use crate::gather::{Intake, Paired, Workspace, shard_bits};
 use crate::hash::{Key, KeyType};
 use crate::leaves::Role;
 use crate::leaves::{fuse, ribbon};
+use crate::math::portable::exp2;
 use crate::names::named;
 use crate::parallel::in_order;
 use crate::plan::{Layout, Structure};
 
-/// Starts a map of these pairs. Values are unsigned integers, text or bytes.
+/// Starts a map of these pairs. Values are unsigned integers, text or bytes. One key in 256 that is in no pair gets a value
+/// ([`MapBuilder::fpr`]).
 ///
 /// ```
 /// let map = tamis::map([("ann", "red"), ("bob", "blue"), ("eve", "red")]).finish()?;
@@ -108,7 +110,8 @@ pub(super) struct Settings<'a> {
     pub(super) common: Common<'a>,
     kind: Kind,
     layout: Layout,
-    fingerprint: u32,
+    /// The rate of unlisted keys; none if they get any value.
+    fpr: Option<f64>,
     width: Option<u32>,
     alphabet: Option<Arc<Alphabet>>,
 }
@@ -116,7 +119,7 @@ pub(super) struct Settings<'a> {
 impl Default for Settings<'_> {
     fn default() -> Self {
         let (common, layout) = (Common::default(), Layout::Compact);
-        Settings { form: Form::Map, common, kind: Kind::Auto, layout, fingerprint: 0, width: None, alphabet: None }
+        Settings { form: Form::Map, common, kind: Kind::Auto, layout, fpr: Some(FPR), width: None, alphabet: None }
     }
 }
 
@@ -141,17 +144,30 @@ impl<'a, I> MapBuilder<'a, I> {
         /// Sets the structure. The default is [`Kind::Auto`].
         kind(kind: Kind) => options.kind = kind;
 
-        /// Adds this many bits per key, at most 32, to recognise unlisted keys: one in 2^bits of them gets a value.
+        /// Sets the largest share of unlisted keys that get a value, 2^-32 or more and below 1. The default is 1/256.
         ///
-        /// The default is 0: an unlisted key gets an arbitrary value, or none by chance.
+        /// Each halving takes one bit per key: 8 bits for 1/256.
         ///
         /// ```
-        /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fingerprint(16).finish()?;
+        /// let map = tamis::map((0..1000u64).map(|key| (key, key % 7))).fpr(1e-5).finish()?;
         /// assert_eq!(map.get_u64(500)?, Some(3));
         /// assert_eq!(map.get_u64(5000)?, None);
         /// # Ok::<(), tamis::Error>(())
         /// ```
-        fingerprint(bits: u32) => options.fingerprint = bits;
+        fpr(p: f64) => options.fpr = Some(p);
+
+        /// Makes a static function, which does not check keys and takes no bits for that. **It answers for any key**: an unlisted
+        /// one gets the value of another key, or none by chance.
+        ///
+        /// ```
+        /// let pairs = (0..1000u64).map(|key| (key, key % 8));
+        /// let [map, function] = [tamis::map(pairs.clone()), tamis::map(pairs).unchecked()].map(|map| map.finish());
+        /// let (map, function) = (map?, function?);
+        /// assert_eq!((map.get_u64(5003)?, function.get_u64(5003)?.is_some()), (None, true));
+        /// assert!(map.as_bytes().len() > function.as_bytes().len() + 1000);
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        unchecked() => options.fpr = None;
 
         /// Declares that values are numbers below 2^bits, from 1 to 64 bits. Any other value is an error.
         ///
@@ -395,6 +411,9 @@ const MAX_COMPRESSED_SHARE: f64 = 0.98;
 /// With more values the table of them matters.
 const MIN_TABLED_VALUES: usize = 256;
 
+/// The share of unlisted keys that get a value, unless the caller sets another.
+const FPR: f64 = 1.0 / 256.0;
+
 /// The most bits of a fingerprint, and of a value.
 const MAX_FINGERPRINT: u32 = 32;
 const MAX_WIDTH: u32 = 64;
@@ -402,16 +421,13 @@ const MAX_WIDTH: u32 = 64;
 impl Settings<'_> {
     /// Rejects options that are out of range, contradict each other, or have no effect.
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let range = |option, given: u32, least: u32, most: u32| {
-            let [given, least, most] = [given, least, most].map(f64::from);
-            Err(BuildError::Range { option, given, least, most })
-        };
-        match self.width {
-            _ if self.fingerprint > MAX_FINGERPRINT => {
-                return range("fingerprint", self.fingerprint, 0, MAX_FINGERPRINT);
-            }
-            Some(bits) if !(1..=MAX_WIDTH).contains(&bits) => return range("width", bits, 1, MAX_WIDTH),
-            _ => {}
+        let least = exp2(-f64::from(MAX_FINGERPRINT));
+        if let Some(given) = self.fpr.filter(|p| !(least..1.0).contains(p)) {
+            return Err(BuildError::Range { option: "fpr", given, least, most: 1.0 });
+        }
+        if let Some(bits) = self.width.filter(|bits| !(1..=MAX_WIDTH).contains(bits)) {
+            let [given, least, most] = [bits, 1, MAX_WIDTH].map(f64::from);
+            return Err(BuildError::Range { option: "width", given, least, most });
         }
         if self.layout == Layout::Local && matches!(self.kind, Kind::Ribbon | Kind::Fuse) {
             return Err(BuildError::NoEffect { option: "layout", needs: "kind compressed" });
@@ -437,6 +453,12 @@ impl Settings<'_> {
         }
     }
 
+    /// Bits per key that tell members from unlisted keys. Where there are no keys, there is nothing to tell.
+    fn fingerprint(&self, keys: u64) -> u32 {
+        let enough = |p: f64| (1..MAX_FINGERPRINT).find(|&bits| exp2(-f64::from(bits)) <= p);
+        self.fpr.filter(|_| keys > 0).map_or(0, |p| enough(p).unwrap_or(MAX_FINGERPRINT))
+    }
+
     fn plan(&self, counted: &ValueCounts, values: &Values, bits: u32) -> Result<Planned, BuildError> {
         let function = match values {
             Values::Numbers | Values::None => Some(self.function(counted)),
@@ -450,6 +472,7 @@ impl Settings<'_> {
             let many = BuildError::TooMany { what: "compressed values", most: table::MAX_VALUES };
             return function.map(|(function, _)| function).filter(|_| self.kind == Kind::Auto).ok_or(many);
         };
+        let fingerprint = self.fingerprint(counted.keys);
         let (effort, layout) = (self.common.effort, self.layout);
         let each: Vec<u64> = counts.iter().map(|&(_, count)| count).collect();
         // What the table will take is known when it is there: of two plans, the smaller.
@@ -477,7 +500,7 @@ impl Settings<'_> {
         }
         let symbols = Symbols::listed(counts.iter().map(|&(value, _)| value).zip(tree.symbols.iter().copied()));
         Ok(Planned {
-            fingerprint: self.fingerprint,
+            fingerprint,
             structure: match self.kind {
                 Kind::Fuse => Flats::Fuse,
                 Kind::Auto | Kind::Compressed | Kind::Ribbon => Flats::Ribbon,
@@ -486,7 +509,7 @@ impl Settings<'_> {
             nodes: tree.nodes,
             symbols,
             table,
-            bytes: bytes + (counted.keys * u64::from(self.fingerprint)) / 8 + 4096,
+            bytes: bytes + (counted.keys * u64::from(fingerprint)) / 8 + 4096,
         })
     }
 
@@ -505,9 +528,10 @@ impl Settings<'_> {
         };
         let structure = if self.kind == Kind::Fuse { Flats::Fuse } else { Flats::Ribbon };
         let values = flat_bits(counted.keys, bits) / 8.0;
-        let marks = counted.keys as f64 * f64::from(self.fingerprint) / 8.0;
+        let fingerprint = self.fingerprint(counted.keys);
+        let marks = counted.keys as f64 * f64::from(fingerprint) / 8.0;
         let planned = Planned {
-            fingerprint: self.fingerprint,
+            fingerprint,
             structure,
             root,
             nodes,

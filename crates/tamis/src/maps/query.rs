@@ -11,7 +11,7 @@ use crate::filter::steps::ROUND;
 use crate::format::{Budget, Form, Header, Source, equal_by_bytes, from_bytes};
 use crate::hash::{Digest, HashKind, Hasher, Key, KeyType, Mismatch};
 
-/// Static map from keys to numbers or bytes.
+/// Static map from keys to numbers or bytes, which has no value for most other keys.
 ///
 /// A map is opened from bytes: a vector, a static array or a memory map. Opening decodes the table of values and copies no
 /// payload.
@@ -79,7 +79,10 @@ impl Map {
 
     from_bytes!(bytes);
 
-    /// Returns the value of a key. An unlisted key that the map does not recognise gets an arbitrary value, else `None`.
+    /// Returns the value of a key, and `None` for an unlisted one; but for a share [`fpr`](Map::fpr) of them, which get the value of
+    /// another key.
+    ///
+    /// An [unchecked](crate::maps::MapBuilder::unchecked) map has an fpr of 1: it has no means to tell and answers for any key.
     ///
     /// # Errors
     ///
@@ -100,7 +103,7 @@ impl Map {
             && self.plain == Some(K::KEY_TYPE)
         {
             let symbol = function.get(key.seeded_digest(&self.header.hasher));
-            return Ok(Some(least.wrapping_add(symbol)));
+            return Ok(symbol.map(|symbol| least.wrapping_add(symbol)));
         }
         let symbol = self.symbol(key)?;
         match symbol.and_then(|symbol| self.table.number(symbol)) {
@@ -159,7 +162,7 @@ impl Map {
                 let hasher = &self.header.hasher;
                 digests.iter_mut().zip(keys).for_each(|(digest, key)| *digest = key.seeded_digest(hasher));
                 function.get_many(&self.bytes, &digests[..keys.len()], |at, symbol| {
-                    values[at] = Some(least.wrapping_add(symbol));
+                    values[at] = symbol.map(|symbol| least.wrapping_add(symbol));
                 });
             }
             return Ok(());
@@ -265,7 +268,8 @@ impl Map {
         1 << self.header.shard_bits
     }
 
-    /// Returns the largest share of unlisted keys that get a value: 2^-bits with fingerprints of that many bits, else 1.
+    /// Returns the largest share of unlisted keys that get a value: 2^-bits with fingerprints of that many bits, and 1 if the map is
+    /// unchecked.
     pub fn fpr(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.tree.fpr() }
     }

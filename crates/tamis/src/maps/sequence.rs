@@ -140,7 +140,7 @@ mod construction {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn sequence<'a, I: IntoIterator<Item: ToValue>>(symbols: I) -> SequenceBuilder<'a, I> {
-        SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()), symbols }
+        SequenceBuilder { build: map(std::iter::empty::<(u64, u64)>()).unchecked(), symbols }
     }
 
     impl<'a> crate::filter::build::Options<'a> {

@@ -96,25 +96,26 @@ enum Destination {
 impl Flat {
     #[inline(always)]
     fn get(&self, key: Digest) -> Option<Target> {
-        let low = self.fetch.call(&self.leaf, key);
-        if self.more.is_empty() && self.fingerprint == 0 {
-            return self.target_of(low.into());
+        let low = u64::from(self.fetch.call(&self.leaf, key));
+        if self.more.is_empty() {
+            return self.target(low, (low >> self.bits) as u32, key);
         }
         let more = self
             .more
             .iter()
             .rev()
             .fold(0, |value, (leaf, fetch)| value << WORD_BITS | u128::from(fetch.call(leaf, key)));
-        self.target(more << WORD_BITS | u128::from(low), key)
+        let value = more << WORD_BITS | u128::from(low);
+        self.target(value as u64, (value >> self.bits) as u32, key)
     }
 
+    /// Where a value leads, if the bits above it are the fingerprint.
     #[inline(always)]
-    fn target(&self, value: u128, key: Digest) -> Option<Target> {
-        let mark = (value >> self.bits) as u32;
-        if self.fingerprint > 0 && mark & (u32::MAX >> (32 - self.fingerprint)) != fingerprint(key, self.fingerprint) {
+    fn target(&self, value: u64, mark: u32, key: Digest) -> Option<Target> {
+        if self.fingerprint > 0 && !has_fingerprint(mark, key, self.fingerprint) {
             return None;
         }
-        self.target_of(value as u64)
+        self.target_of(value)
     }
 
     #[inline(always)]
@@ -131,6 +132,13 @@ impl Flat {
         let mut values = [0u128; ROUND];
         for (keys, out) in keys.chunks(ROUND).zip(out.chunks_mut(ROUND)) {
             let (words, values) = (&mut words[..keys.len()], &mut values[..keys.len()]);
+            if self.more.is_empty() {
+                self.leaf.get_many(file, keys, words);
+                for ((out, &word), &key) in out.iter_mut().zip(&*words).zip(keys) {
+                    *out = self.target(word.into(), (u64::from(word) >> self.bits) as u32, key);
+                }
+                continue;
+            }
             values.fill(0);
             for leaf in self.more.iter().rev().map(|(leaf, _)| leaf).chain([&self.leaf]) {
                 leaf.get_many(file, keys, words);
@@ -140,7 +148,7 @@ impl Flat {
                     .for_each(|(value, word)| *value = *value << WORD_BITS | u128::from(*word));
             }
             for ((out, &value), &key) in out.iter_mut().zip(&*values).zip(keys) {
-                *out = self.target(value, key);
+                *out = self.target(value as u64, (value >> self.bits) as u32, key);
             }
         }
     }
@@ -177,33 +185,56 @@ pub(crate) fn fingerprint(key: Digest, bits: u32) -> u32 {
     key.salted(FINGERPRINT_SALT) as u32 & (u32::MAX >> (32 - bits))
 }
 
+/// Whether a mark, with any bits above it, is the fingerprint of a key.
+#[inline(always)]
+fn has_fingerprint(mark: u32, key: Digest, bits: u32) -> bool {
+    mark & (u32::MAX >> (32 - bits)) == fingerprint(key, bits)
+}
+
 /// How many leaves hold so many bits.
 pub(crate) fn words(bits: u32) -> u32 {
     bits.div_ceil(WORD_BITS)
 }
 
-/// A function, and nothing on the way to it.
+/// A function of at most 64 bits, fingerprints included, and nothing on the way to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    leaf: Leaf,
-    fetch: QueryFn<Leaf, u32>,
-    mask: u64,
+    low: (Leaf, QueryFn<Leaf, u32>),
+    /// The bits from the 33rd on.
+    high: Option<(Leaf, QueryFn<Leaf, u32>)>,
+    bits: u32,
+    /// The bits of a value, and of the fingerprint above them.
+    value: u64,
+    mark: u32,
     first: u64,
 }
 
 impl Function {
     #[inline(always)]
-    pub(crate) fn get(&self, key: Digest) -> u64 {
-        (u64::from(self.fetch.call(&self.leaf, key)) & self.mask).wrapping_add(self.first)
+    pub(crate) fn get(&self, key: Digest) -> Option<u64> {
+        let fetch = |(leaf, fetch): &(Leaf, QueryFn<Leaf, u32>)| u64::from(fetch.call(leaf, key));
+        let low = fetch(&self.low);
+        self.symbol(self.high.as_ref().map_or(low, |high| fetch(high) << WORD_BITS | low), key)
+    }
+
+    #[inline(always)]
+    fn symbol(&self, value: u64, key: Digest) -> Option<u64> {
+        if self.mark > 0 && ((value >> self.bits) as u32 ^ key.salted(FINGERPRINT_SALT) as u32) & self.mark != 0 {
+            return None;
+        }
+        Some((value & self.value).wrapping_add(self.first))
     }
 
     /// The symbols of at most [`ROUND`] keys.
-    pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], mut found: impl FnMut(usize, u64)) {
-        let mut words = [0; ROUND];
-        let words = &mut words[..keys.len().min(ROUND)];
-        self.leaf.get_many(file, keys, words);
-        for (at, &word) in words.iter().enumerate() {
-            found(at, (u64::from(word) & self.mask).wrapping_add(self.first));
+    pub(crate) fn get_many(&self, file: &[u8], keys: &[Digest], mut found: impl FnMut(usize, Option<u64>)) {
+        let (mut low, mut high) = ([0; ROUND], [0; ROUND]);
+        let (low, high) = (&mut low[..keys.len().min(ROUND)], &mut high[..keys.len().min(ROUND)]);
+        self.low.0.get_many(file, keys, low);
+        if let Some((leaf, _)) = &self.high {
+            leaf.get_many(file, keys, high);
+        }
+        for (at, ((&low, &high), &key)) in low.iter().zip(&*high).zip(keys).enumerate() {
+            found(at, self.symbol(u64::from(high) << WORD_BITS | u64::from(low), key));
         }
     }
 }
@@ -319,18 +350,19 @@ impl Tree {
         matches!(&self.nodes[..], [Node::Flat(Flat { to: Destination::Symbols(_), .. })])
     }
 
-    /// The whole tree as one function, if it is one of at most 32 bits without fingerprints.
+    /// The whole tree as one function, if it is one.
     pub(crate) fn function(&self) -> Option<Function> {
-        match (&self.front, self.root, &self.nodes[..]) {
-            (
-                None,
-                Target::Node(0),
-                [Node::Flat(Flat { leaf, fetch, more, bits, fingerprint: 0, to: Destination::Symbols(first) })],
-            ) if more.is_empty() => {
-                Some(Function { leaf: leaf.clone(), fetch: *fetch, mask: u64::MAX >> (64 - bits), first: *first })
-            }
-            _ => None,
-        }
+        let (None, Target::Node(0), [Node::Flat(flat)]) = (&self.front, self.root, &self.nodes[..]) else {
+            return None;
+        };
+        let Flat { leaf, fetch, more, bits, fingerprint, to: Destination::Symbols(first) } = flat else { return None };
+        let high = match &more[..] {
+            [] => None,
+            [high] => Some(high.clone()),
+            _ => return None,
+        };
+        let (value, mark) = (u64::MAX >> (64 - bits), ((1u64 << fingerprint) - 1) as u32);
+        Some(Function { low: (leaf.clone(), *fetch), high, bits: *bits, value, mark, first: *first })
     }
 
     /// The share of unlisted keys that get a value.

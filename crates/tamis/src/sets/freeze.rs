@@ -126,7 +126,8 @@ pub(super) fn build(
             }
         }),
     };
-    let mut map = maps::stream().options(map).start();
+    // The filter in front checks keys.
+    let mut map = maps::stream().options(map).unchecked().start();
     each_key(pairs, &stop, &mut |key, sets, _| {
         let colour = numbers[colours.number(sets)? as usize];
         if let Some(filter) = &mut filter {

@@ -55,6 +55,11 @@ fn want_with<'a, I>(
     build.kind(kind).options(options.effort(effort)).layout(layout)
 }
 
+/// With a fingerprint of so many bits, or none.
+fn marked<I>(build: MapBuilder<'_, I>, bits: u32) -> MapBuilder<'_, I> {
+    if bits == 0 { build.unchecked() } else { build.fpr(0.5f64.powi(bits as i32)) }
+}
+
 fn pairs(n: u64, law: fn(u64) -> u64) -> impl Iterator<Item = (u64, u64)> + Clone {
     integers(n, 1).zip((0..n).map(law))
 }
@@ -82,8 +87,7 @@ fn every_key_has_its_value_for_every_small_n() {
                 let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
                 for bits in [0, 5] {
                     let one_thread = tamis::Options::default().threads(1);
-                    let map =
-                        want_with(tamis::map(pairs.iter().copied()), shape, one_thread).fingerprint(bits).finish();
+                    let map = marked(want_with(tamis::map(pairs.iter().copied()), shape, one_thread), bits).finish();
                     holds(&map.unwrap(), &pairs, &format!("{}, {law}, {n} keys, {bits} bits", shape.0));
                 }
             }
@@ -95,10 +99,10 @@ fn every_key_has_its_value_for_every_small_n() {
 fn every_key_has_its_value_for_larger_n() {
     for shape in SHAPES {
         for (law, value) in LAWS {
-            for n in [2000, 10_000, 10_001, 40_000] {
+            for (n, bits) in [(2000, 8), (10_000, 0), (10_001, 8), (40_000, 0)] {
                 let pairs: Vec<(u64, u64)> = pairs(n, value).collect();
-                let map = want(tamis::map(pairs.iter().copied()), shape).finish().unwrap();
-                holds(&map, &pairs, &format!("{}, {law}, {n} keys", shape.0));
+                let map = marked(want(tamis::map(pairs.iter().copied()), shape), bits).finish().unwrap();
+                holds(&map, &pairs, &format!("{}, {law}, {n} keys, {bits} bits", shape.0));
             }
         }
     }
@@ -112,7 +116,7 @@ fn functions_of_every_width() {
             let pairs: Vec<(u64, u64)> =
                 integers(300, 1).zip(integers(300, 2).map(|value| value >> (64 - width))).collect();
             for bits in [0, 1, 32] {
-                let build = tamis::map(pairs.iter().copied()).kind(kind).width(width).fingerprint(bits);
+                let build = marked(tamis::map(pairs.iter().copied()).kind(kind).width(width), bits);
                 let map = build.options(tamis::Options::default().threads(1)).finish().unwrap();
                 holds(&map, &pairs, &format!("{kind:?}, {width} bits and {bits}"));
             }
@@ -126,7 +130,7 @@ fn text_and_bytes_are_values() {
     let odd: [&[u8]; 5] = [b"", b"\0", b"\xff\xfe", b"a\tb\nc", &[0x61; 3000]];
     for shape in SHAPES {
         let map = want(tamis::map(words.iter().enumerate().map(|(i, word)| (format!("key {i}"), word))), shape);
-        let map = map.fingerprint(20).finish().unwrap();
+        let map = marked(map, 20).finish().unwrap();
         assert_eq!((map.key_type(), map.value_type()), (KeyType::Bytes, KeyType::Bytes));
         for (i, word) in words.iter().enumerate() {
             assert_eq!(map.get_bytes(format!("key {i}")), Ok(Some(word.as_bytes())), "{}", shape.0);
@@ -157,6 +161,7 @@ fn compressed_maps_are_close_to_the_entropy() {
         for (effort, most) in [(Effort::Balanced, over), (Effort::Smallest, smallest)] {
             let map = tamis::map(pairs(n, value))
                 .kind(Kind::Compressed)
+                .unchecked()
                 .options(tamis::Options::default().effort(effort))
                 .finish()
                 .unwrap();
@@ -187,7 +192,7 @@ fn functions_take_their_width() {
     let n = 200_000;
     for width in [1u32, 4, 8, 16, 32] {
         let map = tamis::map(integers(n, 1).zip(integers(n, 2).map(|value| value >> (64 - width)))).width(width);
-        let bits = map.kind(Kind::Ribbon).finish().unwrap().as_bytes().len() as f64 * 8.0 / n as f64;
+        let bits = map.kind(Kind::Ribbon).unchecked().finish().unwrap().as_bytes().len() as f64 * 8.0 / n as f64;
         assert!(bits < 1.013 * f64::from(width) + 0.005, "{bits} bits for {width}");
     }
 }
@@ -199,11 +204,47 @@ fn auto_is_the_smaller_of_both() {
     {
         for (n, bits) in [(100, 0), (5000, 0), (5000, 8), (100_000, 0), (100_000, 16)] {
             let size = |kind: Kind| {
-                let map = tamis::map(pairs(n, value)).kind(kind).fingerprint(bits).finish().unwrap();
+                let map = marked(tamis::map(pairs(n, value)).kind(kind), bits).finish().unwrap();
                 map.as_bytes().len() as f64
             };
             let (auto, best) = (size(Kind::Auto), size(Kind::Ribbon).min(size(Kind::Compressed)));
             assert!(auto <= 1.025 * best + 64.0, "{law}, {n} keys, {bits} bits: {auto} bytes, {best} are possible");
+        }
+    }
+}
+
+/// What a map says about keys that it never had: nothing, but for one in 256, unless it is told otherwise.
+#[test]
+fn unlisted_keys_have_no_value() {
+    type Case = (&'static str, fn(MapBuilder<Vec<(u64, u64)>>) -> MapBuilder<Vec<(u64, u64)>>, u32);
+    let cases: [Case; 8] = [
+        ("default", |build| build, 8),
+        ("ribbon", |build| build.kind(Kind::Ribbon), 8),
+        ("fuse", |build| build.kind(Kind::Fuse), 8),
+        ("compressed", |build| build.kind(Kind::Compressed), 8),
+        ("1/256", |build| build.fpr(1.0 / 256.0), 8),
+        ("0.3 %", |build| build.fpr(0.003), 9),
+        ("0.9", |build| build.fpr(0.9), 1),
+        ("2^-32", |build| build.fpr(0.5f64.powi(32)), 32),
+    ];
+    let unlisted: Vec<u64> = integers(100_000, 9).collect();
+    let some = |map: &Map| map.get_many(&unlisted).unwrap().iter().flatten().count() as f64;
+    // The first node of a tree is flat or exact, or there is none.
+    for (law, value) in [LAWS[0], LAWS[2], LAWS[4], LAWS[5], LAWS[8]] {
+        for (case, want, bits) in cases {
+            let listed: Vec<(u64, u64)> = pairs(20_000, value).collect();
+            let map = want(tamis::map(listed.clone())).finish().unwrap();
+            holds(&map, &listed, &format!("{law}, {case}"));
+            let fpr = 0.5f64.powi(bits as i32);
+            let found = some(&map);
+            assert_eq!(map.fpr(), fpr, "{law}, {case}");
+            assert!(found <= 1e5 * fpr + 5.0 * (1e5 * fpr).sqrt(), "{law}, {case}: {found} of 100,000");
+            let unchecked = want(tamis::map(listed)).unchecked().finish().unwrap();
+            assert_eq!(unchecked.fpr(), 1.0, "{law}, {case}");
+            assert!(some(&unchecked) > 40_000.0, "{law}, {case}");
+            let more = (map.as_bytes().len() - unchecked.as_bytes().len()) as f64 * 8.0 / 20_000.0;
+            let most = if case == "fuse" { 1.32 } else { 1.04 };
+            assert!(more < most * f64::from(bits) + 0.05, "{law}, {case}: {more} bits per key for {bits}");
         }
     }
 }
@@ -215,7 +256,7 @@ fn absent_keys_are_recognised() {
     for shape in SHAPES {
         for (law, value) in [LAWS[0], LAWS[3], LAWS[5]] {
             for bits in [1, 4, 9] {
-                let map = want(tamis::map(pairs(n, value)), shape).fingerprint(bits).finish().unwrap();
+                let map = marked(want(tamis::map(pairs(n, value)), shape), bits).finish().unwrap();
                 let strangers: Vec<u64> = integers(asked, 9).collect();
                 let mut found = vec![None; strangers.len()];
                 map.get_many_u64(&strangers, &mut found).unwrap();
@@ -230,7 +271,7 @@ fn absent_keys_are_recognised() {
         }
     }
     // Without fingerprints every key gets a value that some key has, or none.
-    let map = tamis::map(pairs(n, LAWS[3].1)).kind(Kind::Compressed).finish().unwrap();
+    let map = tamis::map(pairs(n, LAWS[3].1)).kind(Kind::Compressed).unchecked().finish().unwrap();
     assert_eq!(map.fpr(), 1.0);
     let values: std::collections::BTreeSet<u64> = pairs(n, LAWS[3].1).map(|(_, value)| value).collect();
     assert!(integers(1000, 9).all(|key| map.get_u64(key).unwrap().is_none_or(|value| values.contains(&value))));
@@ -239,7 +280,7 @@ fn absent_keys_are_recognised() {
 #[test]
 fn one_value_takes_no_bits() {
     for (value, kind) in [(0, Kind::Auto), (77, Kind::Ribbon), (u64::MAX, Kind::Compressed)] {
-        let map = tamis::map(integers(100_000, 1).map(|key| (key, value))).kind(kind).finish().unwrap();
+        let map = tamis::map(integers(100_000, 1).map(|key| (key, value))).kind(kind).unchecked().finish().unwrap();
         assert!(map.as_bytes().len() < 128, "{} bytes", map.as_bytes().len());
         assert_eq!(map.get_u64(5), Ok(Some(value)));
         assert_eq!((map.layers().count(), map.fpr(), map.entropy()), (0, 1.0, Some(0)));
@@ -250,7 +291,7 @@ fn one_value_takes_no_bits() {
 fn empty_maps_know_nobody() {
     for shape in SHAPES {
         for bits in [0, 8] {
-            let map = want(tamis::map([(0u64, 0u64); 0]), shape).fingerprint(bits).finish().unwrap();
+            let map = marked(want(tamis::map([(0u64, 0u64); 0]), shape), bits).finish().unwrap();
             assert_eq!((map.len(), map.fpr(), map.distinct()), (0, 0.0, Some(0)));
             assert!(integers(100, 1).all(|key| map.get_u64(key) == Ok(None)));
             assert_eq!(map.get_many(&[1u64, 2, 3]).unwrap(), [None; 3]);
@@ -320,8 +361,11 @@ fn values_that_were_not_declared_are_an_error() {
 #[test]
 fn options_that_cannot_be_met_are_named() {
     type Case = (fn(MapBuilder<()>) -> MapBuilder<()>, &'static str);
-    let cases: [Case; 8] = [
-        (|build| build.fingerprint(33), "fingerprint 33: out of range; expected 0 to 32"),
+    let cases: [Case; 11] = [
+        (|build| build.fpr(0.0), "fpr 0: out of range; expected 2.3283064365386963e-10 to 1"),
+        (|build| build.fpr(1e-10), "fpr 1e-10: out of range; expected 2.3283064365386963e-10 to 1"),
+        (|build| build.fpr(1.0), "fpr 1: out of range; expected 2.3283064365386963e-10 to 1"),
+        (|build| build.fpr(f64::NAN), "fpr NaN: out of range; expected 2.3283064365386963e-10 to 1"),
         (|build| build.width(0), "width 0: out of range; expected 1 to 64"),
         (|build| build.width(65), "width 65: out of range; expected 1 to 64"),
         (|build| build.kind(Kind::Fuse).layout(Layout::Local), "layout: no effect; expected kind compressed"),
@@ -339,7 +383,7 @@ fn options_that_cannot_be_met_are_named() {
     }
     // Before any pair is read.
     let none = || std::iter::from_fn(|| -> Option<(u64, u64)> { unreachable!() });
-    assert!(tamis::map(none()).fingerprint(33).finish().is_err());
+    assert!(tamis::map(none()).fpr(2.0).finish().is_err());
     assert!(tamis::sequence(none().map(|pair| pair.1)).width(65).finish().is_err());
     assert!(tamis::map([(1u64, 1u64)]).width(3).alphabet([1u64, 7]).finish().is_ok());
 }
@@ -386,7 +430,7 @@ fn the_pairs_alone_decide_the_bytes() {
         for (law, value) in [LAWS[3], LAWS[6], LAWS[8]] {
             let pairs: Vec<(u64, u64)> = pairs(150_000, value).collect();
             let seeded = || tamis::Options::default().seed(3);
-            let build = |pairs: Vec<(u64, u64)>, options| want_with(tamis::map(pairs), shape, options).fingerprint(3);
+            let build = |pairs: Vec<(u64, u64)>, options| marked(want_with(tamis::map(pairs), shape, options), 3);
             let map = build(pairs.clone(), seeded().threads(1)).finish().unwrap();
             let mut other: Vec<(u64, u64)> = pairs.iter().rev().copied().collect();
             other.extend_from_slice(&pairs[..5000]);
@@ -421,7 +465,7 @@ fn several_shards() {
         // Some values are too rare for every shard to have one.
         let value = |i: u64| if i % 700_000 == 3 { 1000 + i / 700_000 } else { omega(i, 5) };
         let pairs = || integers(N, 1).zip((0..N).map(value));
-        let map = want(tamis::map(pairs()), shape).fingerprint(2).finish().unwrap();
+        let map = marked(want(tamis::map(pairs()), shape), 2).finish().unwrap();
         assert_eq!((map.shards(), map.len()), (2, N));
         for (start, chunk) in pairs().collect::<Vec<_>>().chunks(1000).enumerate() {
             let keys: Vec<u64> = chunk.iter().map(|pair| pair.0).collect();
@@ -533,22 +577,24 @@ const GOLDEN: [Golden; 13] = {
     }
     [
         golden("empty", 0, LAWS[0].1, |build| build),
-        golden("single", 1000, LAWS[0].1, |build| build),
-        golden("function", 1000, LAWS[5].1, |build| build.kind(Kind::Ribbon)),
-        golden("function-fuse", 1000, LAWS[5].1, |build| build.kind(Kind::Fuse).fingerprint(7)),
-        golden("function-wide", 1000, mix, |build| build.fingerprint(30)),
-        golden("function-bumped", 12_000, LAWS[5].1, |build| build.kind(Kind::Ribbon)),
-        golden("compressed", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed)),
-        golden("compressed-fingerprint", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).fingerprint(8)),
-        golden("compressed-zipf", 12_000, LAWS[6].1, |build| build.kind(Kind::Compressed)),
+        golden("single", 1000, LAWS[0].1, |build| build.unchecked()),
+        golden("function", 1000, LAWS[5].1, |build| build.kind(Kind::Ribbon).unchecked()),
+        golden("function-fuse", 1000, LAWS[5].1, |build| build.kind(Kind::Fuse).fpr(1.0 / 128.0)),
+        golden("function-wide", 1000, mix, |build| build.fpr(1.0 / (1 << 30) as f64)),
+        golden("function-bumped", 12_000, LAWS[5].1, |build| build.kind(Kind::Ribbon).unchecked()),
+        golden("compressed", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).unchecked()),
+        golden("compressed-fingerprint", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed)),
+        golden("compressed-zipf", 12_000, LAWS[6].1, |build| build.kind(Kind::Compressed).unchecked()),
         golden("compressed-smallest", 12_000, LAWS[6].1, |build| {
-            build.kind(Kind::Compressed).options(tamis::Options::default().effort(Effort::Smallest))
+            build.kind(Kind::Compressed).unchecked().options(tamis::Options::default().effort(Effort::Smallest))
         }),
-        golden("compressed-local", 12_000, LAWS[3].1, |build| build.kind(Kind::Compressed).layout(Layout::Local)),
+        golden("compressed-local", 12_000, LAWS[3].1, |build| {
+            build.kind(Kind::Compressed).unchecked().layout(Layout::Local)
+        }),
         // Nodes of steered columns and a bit, more than one level deep.
-        golden("compressed-steered", 60_000, |i| omega(i, 3), |build| build.kind(Kind::Compressed)),
+        golden("compressed-steered", 60_000, |i| omega(i, 3), |build| build.kind(Kind::Compressed).unchecked()),
         golden("keyed", 1000, LAWS[3].1, |build| {
-            build.options(tamis::Options::default().secret([0x0123_4567_89ab_cdef, 42]))
+            build.unchecked().options(tamis::Options::default().secret([0x0123_4567_89ab_cdef, 42]))
         }),
     ]
 };
@@ -566,15 +612,16 @@ impl Golden {
 fn golden() -> Vec<(&'static str, Vec<u8>)> {
     let mut all: Vec<(&str, Vec<u8>)> = GOLDEN.iter().map(|golden| (golden.name, golden.build())).collect();
     let words = (0..3000).map(|i| (format!("key-{i}"), format!("value-{}", omega(i, 3))));
-    all.push(("text", tamis::map(words).finish().unwrap().as_bytes().to_vec()));
+    all.push(("text", tamis::map(words).unchecked().finish().unwrap().as_bytes().to_vec()));
     let numbers = (0..3000u64).map(|key| (key, omega(key, 4)));
-    all.push(("u64", tamis::map(numbers).finish().unwrap().as_bytes().to_vec()));
+    all.push(("u64", tamis::map(numbers).unchecked().finish().unwrap().as_bytes().to_vec()));
     let symbols = (0..3000).map(|i| omega(i, 4) as u8);
     all.push(("sequence", tamis::sequence(symbols).finish().unwrap().as_bytes().to_vec()));
     // Several shards; parts and tables of values above 64 KB.
     let sharded = || tamis::internals::with_shard_keys(tamis::Options::default(), 1500);
     let pairs = |n, value: fn(u64) -> u64| (0..n).map(move |i| (format!("key-{i}"), value(i)));
-    let mut push = |name, map: MapBuilder<'_, _>| all.push((name, map.finish().unwrap().as_bytes().to_vec()));
+    let mut push =
+        |name, map: MapBuilder<'_, _>| all.push((name, map.unchecked().finish().unwrap().as_bytes().to_vec()));
     push("shards", tamis::map(pairs(6000, LAWS[5].1)).kind(Kind::Ribbon).options(sharded()));
     push("shards-compressed", tamis::map(pairs(6000, LAWS[3].1)).kind(Kind::Compressed).options(sharded()));
     push("large", tamis::map(pairs(70_000, |i| mix(i) % 256)).kind(Kind::Ribbon));
@@ -582,9 +629,9 @@ fn golden() -> Vec<(&'static str, Vec<u8>)> {
     let symbols = (0..6000).map(|i| omega(i, 4) as u8);
     all.push(("shards-sequence", tamis::sequence(symbols).options(sharded()).finish().unwrap().as_bytes().to_vec()));
     let texts = (0..1000).map(|i| (format!("key-{i}"), format!("value-{}-{}", i % 800, "x".repeat(90))));
-    all.push(("large-text", tamis::map(texts).finish().unwrap().as_bytes().to_vec()));
+    all.push(("large-text", tamis::map(texts).unchecked().finish().unwrap().as_bytes().to_vec()));
     let beside = tamis::Options::default().secret(super::golden::SECRET).secret_beside();
-    let beside = tamis::map(pairs(1000, LAWS[3].1)).options(beside);
+    let beside = tamis::map(pairs(1000, LAWS[3].1)).unchecked().options(beside);
     all.push(("secret-beside", beside.finish().unwrap().as_bytes().to_vec()));
     all
 }
@@ -668,7 +715,7 @@ fn damaged_files_are_found() {
 /// Fields that no writer produces, behind checksums that hold.
 #[test]
 fn impossible_fields_are_named() {
-    let map = tamis::map([("a", 1u64), ("b", 2), ("c", 9)]).kind(Kind::Compressed).finish().unwrap();
+    let map = tamis::map([("a", 1u64), ("b", 2), ("c", 9)]).kind(Kind::Compressed).unchecked().finish().unwrap();
     let sound = Parts::of(map.as_bytes()).unwrap();
     let change = |edit: &dyn Fn(&mut Parts)| {
         let mut parts = sound.clone();
@@ -759,7 +806,7 @@ fn agree<K: tamis::Key>(map: &Map, keys: &[K], what: &str) {
 /// Roles and targets that no writer gives, two ways to one node among them: whatever the answer, alone and in a batch it is the same.
 #[test]
 fn trees_that_no_writer_makes_are_walked_alike() {
-    let map = tamis::map(pairs(60_000, |i| omega(i, 3))).kind(Kind::Compressed).finish().unwrap();
+    let map = tamis::map(pairs(60_000, |i| omega(i, 3))).kind(Kind::Compressed).unchecked().finish().unwrap();
     assert!(map.layers().any(|layer| layer.structure == "steered ribbon"));
     let sound = Parts::of(map.as_bytes()).unwrap();
     let asked: Vec<u64> = integers(5000, 1).collect();

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tamis::{BuildError, Error, FileInfo, Filter, FormatError, Hasher, Kind, Options, Patch, Patched, Remote, bounds};
+use tamis::{
+    BuildError, Error, FileInfo, Filter, FormatError, Hasher, Kind, OnConflict, Options, Patch, Patched, Remote, bounds,
+};
 
 use super::corrupt::Random;
 use super::memory::watched;
@@ -330,8 +332,6 @@ fn what_does_not_belong_is_an_error() {
 
     // Options and bases that patches cannot have.
     let refused = |result: Result<tamis::Diff<'_>, BuildError>| result.unwrap_err().to_string();
-    let plain = tamis::build(0..100u64).finish().unwrap();
-    assert_eq!(refused(plain.diff()), "diff: the filter has no excluded keys; expected one built with exclude");
     assert!(refused(base.diff_with(Options::default().seed(5))).starts_with("hasher: no effect"));
     assert!(refused(base.diff_with(Options::default().kind(Kind::Bloom))).starts_with("kind: no effect"));
     for few in [1, 200] {
@@ -342,6 +342,160 @@ fn what_does_not_belong_is_an_error() {
         assert_eq!(count, few.min(3));
     }
     assert!(matches!(base.diff().unwrap().push("text"), Err(Error::Query(_))));
+}
+
+/// A base of one kind, with or without partitions, and how its lists are given.
+struct Listed {
+    partitioned: bool,
+    /// Members and excluded keys of the base, and of today.
+    before: [Vec<u64>; 2],
+    today: [Vec<u64>; 2],
+}
+
+impl Listed {
+    /// Of the members so many are delisted and so many excluded; so many new members come, of which half were excluded.
+    fn new(partitioned: bool, others: u64, delisted: usize, excluded: usize, new: usize) -> Listed {
+        let members: Vec<u64> = integers(3000, 41).collect();
+        let negatives: Vec<u64> = integers(others, 42).collect();
+        let moved = if others > 0 { new / 2 } else { 0 };
+        let added = integers((new - moved) as u64, 43);
+        let remain = members[delisted + excluded..].iter().chain(&negatives[..moved]).copied();
+        let out = members[delisted..delisted + excluded].iter().chain(&negatives[moved..]).copied();
+        let today = [remain.chain(added).collect(), out.collect()];
+        Listed { partitioned, before: [members, negatives], today }
+    }
+
+    fn label(key: u64) -> &'static str {
+        ["a", "b"][(key % 2) as usize]
+    }
+
+    fn base(&self, options: Options<'_>) -> Filter {
+        let [members, negatives] = self.before.each_ref().map(|keys| keys.iter().copied());
+        if !self.partitioned {
+            return options.build(members).exclude(negatives).finish().unwrap();
+        }
+        let mut keys = options.partitioned();
+        members.for_each(|key| keys.push(Self::label(key), key).unwrap());
+        negatives.for_each(|key| keys.exclude(Self::label(key), key).unwrap());
+        keys.finish().unwrap()
+    }
+
+    /// The patch of today; `old` is where the old list comes: before the others, behind them, or not at all.
+    fn patch(&self, base: &Patched, options: Options<'_>, old: Option<usize>) -> Patch {
+        let mut diff = base.diff_with(options).unwrap();
+        for turn in 0..3 {
+            if old == Some(turn) {
+                for &key in &self.before[0] {
+                    if self.partitioned { diff.push_old_in(Self::label(key), key) } else { diff.push_old(key) }
+                        .unwrap();
+                }
+            }
+            for &key in self.today.get(turn).into_iter().flatten() {
+                match (self.partitioned, turn) {
+                    (false, 0) => diff.push(key),
+                    (false, _) => diff.exclude(key),
+                    (true, 0) => diff.push_in(Self::label(key), key),
+                    (true, _) => diff.exclude_in(Self::label(key), key),
+                }
+                .unwrap();
+            }
+        }
+        diff.finish().unwrap()
+    }
+
+    fn matches(&self, filter: &Patched, keys: &[u64]) -> usize {
+        let one = |&&key: &&u64| match self.partitioned {
+            true => filter.contains_in(Self::label(key), key).unwrap(),
+            false => filter.contains(key).unwrap(),
+        };
+        keys.iter().filter(one).count()
+    }
+}
+
+/// Members of the base that are in neither list of today: with the old list a patch turns them off, and without it counts them.
+#[test]
+fn delisted_keys_are_turned_off_or_counted() {
+    type Goal = fn(Options<'static>) -> Options<'static>;
+    let secret: Goal = |options| options.fpr(0.001).hasher(Hasher::secret([1, 2]));
+    let bases: [(&str, bool, u64, Goal); 7] = [
+        ("one in a thousand", false, 9000, |options| options.fpr(0.001)),
+        ("half of all", false, 9000, |options| options.fpr(0.5)),
+        ("exact", false, 9000, |options| options.exact()),
+        ("nothing excluded", false, 0, |options| options.fpr(0.001)),
+        ("a secret", false, 9000, secret),
+        ("partitions", true, 9000, |options| options.fpr(0.001)),
+        ("exact partitions", true, 9000, |options| options.exact()),
+    ];
+    for (what, partitioned, others, goal) in bases {
+        for (delisted, excluded, new) in
+            [(100, 0, 0), (1, 0, 0), (0, 0, 0), (500, 0, 0), (100, 20, 0), (100, 20, 30), (0, 5, 300)]
+        {
+            let lists = Listed::new(partitioned, others, delisted, excluded, new);
+            let what = format!("{what}: {delisted} delisted, {excluded} excluded, {new} new");
+            let base = lists.base(goal(Options::default())).with_patches([]).unwrap();
+            let gone = &lists.before[0][..delisted];
+
+            let patch = lists.patch(&base, Options::default(), Some(2));
+            assert!(patch == lists.patch(&base, Options::default(), Some(0)), "{what}: the order of lists");
+            let low = Options::default().limits(tamis::Limits::default().memory(1)).threads(1);
+            assert!(patch == lists.patch(&base, low, Some(1)), "{what}: little memory");
+            let today = base.with_patches([patch]).unwrap();
+            assert_eq!(lists.matches(&today, gone), 0, "{what}");
+            assert_eq!(
+                (today.delisted(), today.patches()[0].members()),
+                (0..=0, lists.today[0].len() as u64),
+                "{what}"
+            );
+            for (keys, expected) in lists.today.iter().zip([lists.today[0].len(), 0]) {
+                assert_eq!(lists.matches(&today, keys), expected, "{what}");
+            }
+
+            // Members of the base are known to match: as many as are left over, at least.
+            let without = base.with_patches([lists.patch(&base, Options::default(), None)]).unwrap();
+            let counted = without.delisted();
+            assert!(
+                *counted.start() <= delisted as u64 && counted.contains(&(lists.matches(&without, gone) as u64)),
+                "{what}: {counted:?}"
+            );
+            assert_eq!(lists.matches(&without, gone), delisted, "{what}");
+            if new == 0 && excluded == 0 {
+                assert_eq!(counted, delisted as u64..=delisted as u64, "{what}");
+            }
+            let one = without.finish().unwrap();
+            assert_eq!(Filter::open(one.as_bytes().to_vec()).unwrap().delisted(), counted, "{what}: one file");
+
+            // The next patch repeats what is left, and the old list turns off what patches before it left.
+            let next = lists.patch(&without, Options::default(), None);
+            assert_eq!((next.len(), next.members()), (0, lists.today[0].len() as u64), "{what}");
+            assert_eq!(next.delisted().start(), counted.start(), "{what}");
+            let next = lists.patch(&without, Options::default(), Some(2));
+            let today = without.with_patches([next]).unwrap();
+            assert_eq!((lists.matches(&today, gone), *today.delisted().start()), (0, 0), "{what}");
+        }
+    }
+}
+
+/// A key of the old list that is a member today stays one, and what becomes of a key of both lists of today is as without an old list.
+#[test]
+fn old_keys_are_no_conflict() {
+    let base = tamis::build(0..400u64).exclude(1000..3000u64).fpr(0.001).finish().unwrap();
+    for (policy, member) in [(OnConflict::Keep, true), (OnConflict::Drop, false)] {
+        for few in [5, 300] {
+            let mut diff = base.diff_with(Options::default().on_conflict(policy)).unwrap();
+            (0..400u64).for_each(|key| diff.push_old(key).unwrap());
+            (few..405).chain([1000]).for_each(|key| diff.push(key).unwrap());
+            (1000..3000).chain([399, 404]).for_each(|key| diff.exclude(key).unwrap());
+            let patch = diff.finish().unwrap();
+            assert_eq!(patch.members(), 406 - few - if member { 0 } else { 3 }, "{policy} {few}");
+            let today = base.with_patches([patch]).unwrap();
+            assert!((0..few).all(|key| today.contains(key) == Ok(false)), "{policy} {few}");
+            assert!((few..399).chain(400..404).all(|key| today.contains(key) == Ok(true)), "{policy} {few}");
+            for key in [399, 404, 1000] {
+                assert_eq!(today.contains(key), Ok(member), "{policy} {few}: {key}");
+            }
+            assert_eq!(today.delisted(), 0..=0, "{policy} {few}");
+        }
+    }
 }
 
 #[test]
@@ -438,8 +592,8 @@ fn impossible_fields_are_named() {
                 *last |= 0x80;
             }
         }),
-        (0, "invalid file: directory: bits of a digest is 65, expected 1 to 64", &|p| p.directory[20] = 65),
-        (0, "invalid file: directory: low bits of a gap is 64, expected 0 to 63", &|p| p.directory[21] = 64),
+        (0, "invalid file: directory: bits of a digest is 65, expected 1 to 64", &|p| p.directory[24] = 65),
+        (0, "invalid file: directory: low bits of a gap is 64, expected 0 to 63", &|p| p.directory[25] = 64),
         (0, "invalid file: header: 200 keys in 2^0 shards, expected at most 128 in one", &|p| {
             p.head.splice(5..6, [200, 1]);
         }),
@@ -449,10 +603,10 @@ fn impossible_fields_are_named() {
         }),
         // A byte behind the list, a hash of more bits than there are, partitions that descend.
         (0, "invalid file: digests of a patch: not a list of as many", &|p| {
-            p.directory[22] += 1;
+            p.directory[26] += 1;
             p.payload.push(0);
         }),
-        (0, "invalid file: digests of a patch: not a list of as many", &|p| p.directory[20] -= 1),
+        (0, "invalid file: digests of a patch: not a list of as many", &|p| p.directory[24] -= 1),
         (0, "invalid file: partitions of a patch are not in order", &|p| {
             p.directory[18] = 2;
             p.payload.extend([[2; 8], [1; 8]].as_flattened());

@@ -16,6 +16,7 @@ class Patch:
         self.number, self.base = read.varint(1, 128), read.take(16)
         self.before = self.base if self.number == 1 else read.take(16)
         partitions = read.varint()
+        self.members, self.delisted, self.more = read.varint(), read.varint(), read.varint()
         self.listed = None
         if kind == 0:
             self.read_list(read)

@@ -27,6 +27,8 @@ use crate::secret::{Created, SecretFile};
 /// of a table (.csv, .tsv, .jsonl, .parquet). gzip, zstd and xz are recognised by content. Blank lines and duplicates are
 /// skipped; two values for one key are an error. Distinct text values are kept in memory.
 ///
+/// A key that the map was not built with gets no value, but for a share --fpr of them; with --unchecked it gets any.
+///
 /// Prints the number of keys and values, the layers, the bits per key with their lower bound, and the fpr.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -40,9 +42,12 @@ pub(crate) struct Args {
     /// ribbon, 13 % larger, faster queries)
     #[arg(long, default_value = "auto")]
     kind: Kind,
-    /// Bits per key that recognise unlisted keys, 0 to 32: all but one in 2^BITS of them get no value
-    #[arg(long, value_name = "BITS", default_value = "0", value_parser = fingerprint)]
-    fingerprint: u32,
+    /// Share of unlisted keys that get a value, 2^-32 at least: a bit per key halves it [default: 1/256, 8 bits per key]
+    #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
+    fpr: Option<f64>,
+    /// Store no bits to check keys: a static function, which has a value for any key, also for one that it was not built with
+    #[arg(long, conflicts_with = "fpr")]
+    unchecked: bool,
     /// Read values as numbers below 2^BITS, 1 to 64; ribbon and fuse store that many bits for each
     #[arg(long, value_name = "BITS", value_parser = width)]
     width: Option<u32>,
@@ -66,8 +71,8 @@ pub(crate) struct Args {
     report: ReportArgs,
 }
 
-fn fingerprint(text: &str) -> Result<u32, String> {
-    Ok(args::whole(text, 0..=32)? as u32)
+fn share(text: &str) -> Result<f64, String> {
+    args::share(text, |p| (0.5f64.powi(32)..1.0).contains(&p), "a share from 2^-32 to below 1, like 0.01, 1e-2 or 1%")
 }
 
 fn width(text: &str) -> Result<u32, String> {
@@ -137,7 +142,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 
 fn options(args: &Args, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<maps::MapBuilder<'static, ()>> {
     let build = maps::stream().options(args.shared.common(secret, interrupt)?.effort(args.effort));
-    let build = build.kind(args.kind).fingerprint(args.fingerprint).layout(args.layout);
+    let build = build.kind(args.kind).layout(args.layout);
+    let build = if args.unchecked { build.unchecked() } else { build };
+    let build = args.fpr.into_iter().fold(build, |build, p| build.fpr(p));
     Ok(args.width.into_iter().fold(build, |build, bits| build.width(bits)))
 }
 

@@ -22,8 +22,8 @@ use crate::secret::SecretArgs;
 
 /// Print the values of keys: key, tab, value
 ///
-/// Keys without a value are left out. An unlisted key gets an arbitrary value, unless the map was built with --fingerprint. The
-/// exit code is 0 if a key has a value, 1 if none has.
+/// Keys without a value are left out: unlisted ones, but for a share fpr of them. A map that was built with --unchecked has a
+/// value for any key. The exit code is 0 if a key has a value, 1 if none has.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Map file; - is standard input

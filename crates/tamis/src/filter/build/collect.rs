@@ -123,6 +123,10 @@ impl<'a> Collector<'a> {
         &self.options
     }
 
+    pub(super) fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
     /// Makes it a patch that begins with this.
     pub(super) fn set_patch(&mut self, head: PatchHead) {
         self.options.patch = Some(Arc::new(head));

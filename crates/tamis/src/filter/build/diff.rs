@@ -6,9 +6,14 @@
 //! ```
 //!
 //! Every listed key is queried as it comes, and both sides are gathered like the keys of any filter: on disk past the memory limit.
+//!
+//! Members are gathered apart first, by their answer, and so are the members of the old list. One pass over both, in order, finds
+//! the old keys that are no members any more (an equal key has an equal answer, so only those of one answer are compared), and
+//! counts distinct members. How many members of the base are in neither list follows from counts alone ([`Census`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::collect::Collector;
@@ -20,7 +25,7 @@ use crate::filter::patch::{Kind as PatchKind, MAX_LISTED, MAX_PATCHES, Patch, en
 use crate::filter::patched::Patched;
 use crate::filter::query::Filter;
 use crate::format::{Form, Header, Writer, bytes_of, put_varint};
-use crate::gather::OnConflict;
+use crate::gather::{Intake, OnConflict, together};
 use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
 use crate::hash::{Digest, Hasher, Key};
 use crate::plan::{Goal, Kind, Layout};
@@ -36,16 +41,81 @@ const RATE_SHARE: f64 = 0.01;
 /// The rate of a patch where every listed key changed: an exact filter of it would flip everything.
 const RATE_WITHOUT_OTHERS: f64 = 0.01;
 
+/// Parts of half of the memory, of which the collector has the other half: for members that the filter rejects and those that it
+/// matches, and the same for old keys.
+const MEMBER_SHARES: [u64; 2] = [8, 2];
+const OLD_SHARES: [u64; 2] = [8, 4];
+
 /// What the contents of a patch begin with, and its partitions.
 #[derive(Clone, Default)]
 pub(super) struct PatchHead {
-    pub(super) contents: Vec<u8>,
+    contents: Vec<u8>,
     pub(super) labels: Vec<u8>,
+    census: Census,
+}
+
+impl PatchHead {
+    /// The contents, up to the list or the layers; `header` is that of the patch, with `conflicts` keys of both lists.
+    pub(super) fn contents(&self, header: &Header, conflicts: u64) -> Vec<u8> {
+        let mut contents = self.contents.clone();
+        let (members, delisted) = self.census.result(header, conflicts);
+        for count in [members, *delisted.start(), delisted.end() - delisted.start()] {
+            put_varint(&mut contents, count);
+        }
+        contents
+    }
+}
+
+/// Distinct keys, counted: what is known about members of the base that are in neither list of today.
+///
+/// All members of the file before match, and so do keys that were delisted before. Less the matching keys that are listed today or
+/// turned off, they are delisted. That is the least number: a listed key that matches by chance counts as a member and hides a delisted
+/// one. About how many do follows from the rate and from the listed keys that do not match.
+#[derive(Clone, Default)]
+struct Census {
+    /// Members of the file before, and its delisted keys.
+    before: u64,
+    delisted: (u64, u64),
+    /// The rate of unlisted keys.
+    rate: f64,
+    /// Members of today by their answer.
+    members: [u64; 2],
+    /// Old keys by their answer, if there is an old list.
+    old: [u64; 2],
+    has_old: bool,
+    /// Members that gave way to excluded keys: those that the filter rejects.
+    settled: u64,
+    /// Whether members give way.
+    yields: bool,
+}
+
+impl Census {
+    /// The number of members of today, and how many keys are delisted: at least, and about at most.
+    fn result(&self, header: &Header, conflicts: u64) -> (u64, RangeInclusive<u64>) {
+        let [rejected, matched] = self.members;
+        let both = if self.yields { conflicts } else { 0 };
+        let rejected = rejected.saturating_sub(self.settled);
+        // Excluded or old keys that match.
+        let off = header.keys.saturating_sub(rejected);
+        let accounted = (matched + off).saturating_sub(both);
+        let (least, most) = self.delisted;
+        let [least, most] = [least, most].map(|delisted| self.before.saturating_add(delisted));
+        let by_chance = |rejected: u64| (rejected as f64 * self.rate / (1.0 - self.rate).max(f64::EPSILON)) as u64;
+        let excluded = header.negatives.saturating_sub(matched).saturating_add(off);
+        let hidden = by_chance(rejected).saturating_add(off.min((excluded as f64 * self.rate) as u64));
+        let least = least.saturating_sub(accounted);
+        let unlisted = most.min(most.saturating_add(hidden).saturating_sub(accounted));
+        let [rejected_old, matched_old] = self.old;
+        let not_old = most.saturating_add(by_chance(rejected_old)).saturating_sub(matched_old);
+        let most = unlisted.min(if self.has_old { not_old } else { most }).max(least);
+        ((rejected + matched).saturating_sub(both), least..=most)
+    }
 }
 
 /// Builder of a [`Patch`]: takes the lists of today.
 ///
-/// Both lists are given as a whole, as for a new filter: a key that is not listed today may get any answer.
+/// Both lists are given as a whole, as for a new filter. Of keys that are in neither of them, members of the file before go on matching
+/// unless [`push_old`](Self::push_old) names them, and others may get any answer.
 ///
 /// ```
 /// let mut keys = tamis::stream().exact().partitioned();
@@ -77,13 +147,25 @@ pub struct Diff<'a> {
     unchanged: u64,
     /// Fingerprints of partitions that are new.
     labels: BTreeSet<u64>,
+    /// Members by their answer, until all are known.
+    members: [Intake<Digest>; 2],
+    /// The same of the old list.
+    old: [Intake<Digest>; 2],
     /// Most often a partition comes again at once.
-    last: Option<(Vec<u8>, Label)>,
+    last: Option<(Vec<u8>, List, Label)>,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Members,
+    Excluded,
+    Old,
 }
 
 impl fmt::Debug for Diff<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Diff of {:?}, {} keys unchanged", self.filter, self.unchanged)
+        write!(f, "Diff of {:?}", self.filter)
     }
 }
 
@@ -105,14 +187,8 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Patch`] if the filter has members and no excluded keys, or 128 patches; [`BuildError::NoEffect`] for
-    /// options that patches do not have.
+    /// [`BuildError::Patch`] if the filter has 128 patches; [`BuildError::NoEffect`] for options that patches do not have.
     pub fn diff_with<'a>(&self, options: Options<'a>) -> Result<Diff<'a>, BuildError> {
-        if !self.is_empty() && self.excluded_len() == 0 {
-            return Err(BuildError::Patch {
-                reason: "the filter has no excluded keys; expected one built with exclude",
-            });
-        }
         if self.patches().len() as u64 >= MAX_PATCHES {
             return Err(BuildError::Patch { reason: "the filter has 128 patches; expected fewer; build it again" });
         }
@@ -152,9 +228,14 @@ impl Filter {
         }
         let identity = crate::format::identity(self.file());
         let ends = [identity, self.patches().last().map_or(identity, Patch::identity)];
+        options.common.limits.memory /= 2;
+        let collector = options.start();
+        let workspace = collector.workspace();
+        let intakes = |shares: [u64; 2]| shares.map(|share| Intake::new(workspace, workspace.memory / share));
+        let (members, old) = (intakes(MEMBER_SHARES), intakes(OLD_SHARES));
         Ok(Diff {
             filter: self.clone(),
-            collector: options.start(),
+            collector,
             ends,
             few: Some(BTreeSet::new()),
             yields,
@@ -162,6 +243,8 @@ impl Filter {
             most_pending,
             unchanged: 0,
             labels: BTreeSet::new(),
+            members,
+            old,
             last: None,
         })
     }
@@ -250,7 +333,7 @@ impl Diff<'_> {
     /// [`Collector::push`](super::Collector::push).
     pub fn push<K: Key>(&mut self, key: K) -> Result<(), Error> {
         let digest = self.filter.digest_of(&key)?;
-        self.take(digest, None, true)
+        self.take(digest, None, List::Members)
     }
 
     /// Adds an excluded key of today.
@@ -260,7 +343,7 @@ impl Diff<'_> {
     /// As [`push`](Self::push).
     pub fn exclude<K: Key>(&mut self, key: K) -> Result<(), Error> {
         let digest = self.filter.digest_of(&key)?;
-        self.take(digest, None, false)
+        self.take(digest, None, List::Excluded)
     }
 
     /// Adds a member of a partition of today.
@@ -269,7 +352,7 @@ impl Diff<'_> {
     ///
     /// As [`push`](Self::push); the filter must be partitioned.
     pub fn push_in<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), Error> {
-        self.take_in(partition.as_ref(), key, true)
+        self.take_in(partition.as_ref(), key, List::Members)
     }
 
     /// Adds an excluded key of a partition of today.
@@ -278,28 +361,100 @@ impl Diff<'_> {
     ///
     /// As [`push_in`](Self::push_in).
     pub fn exclude_in<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), Error> {
-        self.take_in(partition.as_ref(), key, false)
+        self.take_in(partition.as_ref(), key, List::Excluded)
     }
 
-    fn take_in<K: Key>(&mut self, partition: &[u8], key: K, member: bool) -> Result<(), Error> {
+    /// Adds a key of the old list, the members before: if it is no member today, the patch turns it off, as if it were excluded.
+    ///
+    /// Without the old list, members of the base that are in neither list of today go on matching. [`Patch::delisted`] says how many
+    /// they are.
+    ///
+    /// ```
+    /// let monday = tamis::build(["ann", "bob", "eve"]).exclude(["joe"]).fpr(0.01).finish()?;
+    /// let mut diff = monday.diff()?;
+    /// diff.push("ann")?;
+    /// diff.exclude("joe")?;
+    /// ["ann", "bob", "eve"].iter().try_for_each(|key| diff.push_old(key))?;
+    /// let tuesday = monday.with_patches([diff.finish()?])?;
+    /// assert!(tuesday.contains("ann")? && !tuesday.contains("bob")? && !tuesday.contains("eve")?);
+    /// assert_eq!(tuesday.delisted(), 0..=0);
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_old<K: Key>(&mut self, key: K) -> Result<(), Error> {
+        let digest = self.filter.digest_of(&key)?;
+        self.take(digest, None, List::Old)
+    }
+
+    /// Adds a key of the old list and its partition: see [`push_old`](Self::push_old).
+    ///
+    /// # Errors
+    ///
+    /// As [`push_in`](Self::push_in).
+    pub fn push_old_in<K: Key>(&mut self, partition: impl AsRef<[u8]>, key: K) -> Result<(), Error> {
+        self.take_in(partition.as_ref(), key, List::Old)
+    }
+
+    fn take_in<K: Key>(&mut self, partition: &[u8], key: K, list: List) -> Result<(), Error> {
         let label = match &self.last {
-            Some((last, label)) if last == partition => *label,
+            Some((last, of, label)) if last == partition && *of == list => *label,
             _ => {
                 let label = self.filter.label(partition);
-                if !self.filter.has_partition(partition)? {
+                if !self.filter.has_partition(partition)? && list != List::Old {
                     self.labels.insert(label.fingerprint(0, 8));
                 }
-                self.last = Some((partition.to_vec(), label));
+                self.last = Some((partition.to_vec(), list, label));
                 label
             }
         };
         let digest = self.filter.digest_of_label(&label, &key)?;
-        self.take(digest, Some(&label), member)
+        self.take(digest, Some(&label), list)
     }
 
-    /// Puts a listed key on its side.
-    fn take(&mut self, digest: Digest, label: Option<&Label>, member: bool) -> Result<(), Error> {
-        if self.filter.answer_listed(label, digest) == member {
+    fn take(&mut self, digest: Digest, label: Option<&Label>, list: List) -> Result<(), Error> {
+        let answer = self.filter.answer_listed(label, digest);
+        let intake = match list {
+            List::Excluded => return self.put(digest, answer, false),
+            List::Members => &mut self.members[answer as usize],
+            List::Old => &mut self.old[answer as usize],
+        };
+        let common = &self.collector.options().common;
+        Ok(intake.push(digest, &|| common.stop())?)
+    }
+
+    /// Puts the members on their side, and the old keys that are none: they count as excluded.
+    fn put_members(&mut self) -> Result<Census, Error> {
+        let common = self.collector.options().common.clone();
+        let stop = || common.stop();
+        let take = |intake: &mut Intake<Digest>| std::mem::replace(intake, Intake::new(self.collector.workspace(), 0));
+        let (members, old) = (self.members.each_mut().map(take), self.old.each_mut().map(take));
+        let last = self.filter.patches().last();
+        let mut census = Census {
+            before: last.map_or(self.filter.len(), Patch::members),
+            delisted: self.filter.delisted().into_inner(),
+            rate: self.filter.fpr(),
+            has_old: old.iter().any(|old| old.count() > 0),
+            ..Census::default()
+        };
+        for (answer, (members, old)) in [false, true].into_iter().zip(members.into_iter().zip(old)) {
+            together(&members.finish(&stop)?, &old.finish(&stop)?, &stop, |members, old| {
+                census.members[answer as usize] += members.len() as u64;
+                census.old[answer as usize] += old.len() as u64;
+                for &digest in old.iter().filter(|digest| members.binary_search(digest).is_err()) {
+                    if answer { self.take_changed(digest)? } else { self.put(digest, false, false)? }
+                }
+                members.iter().try_for_each(|&digest| self.put(digest, answer, true))
+            })?;
+        }
+        Ok(census)
+    }
+
+    /// Puts a key, which the filter answers so, on its side.
+    fn put(&mut self, digest: Digest, answer: bool, member: bool) -> Result<(), Error> {
+        if answer == member {
             self.unchanged += 1;
             return Ok(self.collector.exclude_digest(digest)?);
         }
@@ -324,8 +479,9 @@ impl Diff<'_> {
         Ok(self.collector.push_digest(digest)?)
     }
 
-    /// Puts the changed keys of the list that gives way on their side: those that the other list has too did not change.
-    fn settle(&mut self) -> Result<(), Error> {
+    /// Puts the changed keys of the list that gives way on their side: those that the other list has too did not change, and are
+    /// counted.
+    fn settle(&mut self) -> Result<u64, Error> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_unstable();
         pending.dedup();
@@ -340,7 +496,13 @@ impl Diff<'_> {
                 Ok(())
             })?;
         }
-        pending.into_iter().zip(both).filter(|(_, both)| !both).try_for_each(|(digest, _)| self.take_changed(digest))
+        let settled = both.iter().filter(|both| **both).count() as u64;
+        pending
+            .into_iter()
+            .zip(both)
+            .filter(|(_, both)| !both)
+            .try_for_each(|(digest, _)| self.take_changed(digest))?;
+        Ok(settled)
     }
 
     /// Builds the patch in memory.
@@ -365,7 +527,11 @@ impl Diff<'_> {
     }
 
     fn write(mut self, out: &mut dyn Output) -> Result<(), Error> {
-        self.settle()?;
+        let mut census = self.put_members()?;
+        let settled = self.settle()?;
+        if self.yields == Some(true) {
+            (census.yields, census.settled) = (true, settled);
+        }
         let Diff { filter, mut collector, ends, few, unchanged, labels, .. } = self;
         let number = filter.patches().len() as u64 + 1;
         let head = |kind: PatchKind| {
@@ -374,7 +540,7 @@ impl Diff<'_> {
             contents.extend_from_slice(ends[..if number == 1 { 1 } else { 2 }].as_flattened());
             put_varint(&mut contents, labels.len() as u64);
             let labels = bytes_of(&labels.iter().copied().collect::<Vec<_>>());
-            PatchHead { contents, labels }
+            PatchHead { contents, labels, census }
         };
         if let Some(few) = few {
             let header = Header::new(Form::Patch, Hasher::seeded(0), filter.key_type());
@@ -410,7 +576,7 @@ fn write_list(
         least += 1;
     }
     let sorted: Vec<Digest> = keys.iter().copied().collect();
-    let mut best: Option<(u32, u64, Vec<u64>)> = None;
+    let (mut best, mut conflicts): (Option<(u32, u64, Vec<u64>)>, _) = (None, 0);
     for (attempt, number) in numbers(keys.len(), || SetHash::of(&sorted)) {
         // One number is enough where nothing can be gained.
         if best.as_ref().is_some_and(|best| attempt as usize >= LIST_SALTS || best.0 == least) {
@@ -436,8 +602,9 @@ fn write_list(
             }
             Ok(())
         })?;
-        if !both.is_empty() && options.on_conflict == OnConflict::Error {
-            return Err(BuildError::Conflict { count: both.len() as u64, first: vec![] }.into());
+        conflicts = both.len() as u64;
+        if conflicts > 0 && options.on_conflict == OnConflict::Error {
+            return Err(BuildError::Conflict { count: conflicts, first: vec![] }.into());
         }
         let bits = (most + 1).max(least);
         if bits <= 64 && best.as_ref().is_none_or(|best| bits < best.0) {
@@ -453,7 +620,7 @@ fn write_list(
     let mut writer = Writer::new(out, header, vec![])?.with_metadata(&options.common.metadata);
     writer.payload(&payload)?;
     writer.payload(&head.labels)?;
-    let mut contents = head.contents;
+    let mut contents = head.contents(header, conflicts);
     for field in [number, bits.into(), low.into(), payload.len() as u64] {
         put_varint(&mut contents, field);
     }

@@ -50,7 +50,9 @@ mod parquet;
 mod place;
 pub(crate) mod sets;
 mod sink;
+mod sniff;
 mod source;
+mod text;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -370,11 +372,12 @@ pub(crate) fn read_all(
             parquet::read(input, &mut sink)?
         } else {
             let raw = source::Raw::open(input, &mut *stdin, sink.meter())?;
-            let mut reader = decode::decode(raw).map_err(|e| sink.error(e))?;
-            // Only `-0` promises records byte for byte.
-            if unit == Unit::Line {
-                reader = decode::skip_mark(reader).map_err(|e| sink.error(e))?;
-            }
+            let reading = sniff::Reading {
+                format: Some(format),
+                forced: options.format == Some(Format::Text),
+                records: unit == Unit::Record,
+            };
+            let reader = sniff::open(raw, reading).map_err(|e| sink.error(e))?;
             match format {
                 Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,

@@ -124,7 +124,10 @@ fn lines_of_every_sort() {
     dir.put("dos", "a\r\nb\r\n\r\nc\r\n");
     dir.put("open", "a\nb\n\nc");
     dir.put("marked", "\u{feff}a\nb\n\nc\n");
-    for name in ["unix", "dos", "open", "marked"] {
+    dir.put("mac", "a\rb\r\rc\r");
+    dir.put("mixed", "a\rb\r\n\rc\n");
+    dir.put("wide", "\u{feff}a\r\nb\n\nc".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    for name in ["unix", "dos", "open", "marked", "mac", "mixed", "wide"] {
         let reading = dir.read(&[name]);
         assert_eq!(reading.keys, texts(&["a", "b", "c"]), "{name}");
         assert_eq!(reading.counts.blank, 1, "{name}");
@@ -139,10 +142,15 @@ fn lines_of_every_sort() {
 
 #[test]
 fn bytes_are_bytes() {
-    let dir = TestDir::new();
-    dir.put("raw", b"\0\nx\0y\n\xff\xfe\xc3\n \t\na\rb\n\xef\xbb\xbfz\n\r\r\n");
-    let expected: [&[u8]; 7] = [b"\0", b"x\0y", b"\xff\xfe\xc3", b" \t", b"a\rb", b"\xef\xbb\xbfz", b"\r"];
+    let mut dir = TestDir::new();
+    dir.put("raw", b"z\n\xff\xfe\xc3\n \t\n\xef\xbb\xbfz\n");
+    let expected: [&[u8]; 4] = [b"z", b"\xff\xfe\xc3", b" \t", b"\xef\xbb\xbfz"];
     assert_eq!(dir.read(&["raw"]).keys, expected.map(|key| Key::B(key.to_vec())));
+    dir.put("nul", b"a\nx\0y\n");
+    let help = "expected text; use -0 if NUL bytes end the keys, or --format text to keep them";
+    assert_eq!(dir.error(&["nul"]), format!("nul: line 2: a NUL byte; {help}"));
+    dir.options.format = Some(Format::Text);
+    assert_eq!(dir.read(&["nul"]).keys, [&b"a"[..], b"x\0y"].map(|key| Key::B(key.to_vec())));
 }
 
 #[test]
@@ -221,7 +229,7 @@ fn damaged_streams_name_file_and_line() {
     dir.put("x.txt.bz2", b"BZh91AY&SY....");
     assert_eq!(
         dir.error(&["x.txt.bz2"]),
-        "x.txt.bz2: is bzip2; expected plain, gzip, zstd or xz data; unpack it first"
+        "x.txt.bz2: is bzip2 data; expected lines of text; unpack it first, or --format text to read it as lines"
     );
 }
 

@@ -309,7 +309,7 @@ const ERRORS: &[(&str, i32, &str, &str)] = &[
     ),
     ("build keys.txt --workload visits.tsv --bits-per-key 8 -o x", 2, "visits.tsv: line 2: ", "weight"),
     ("build not.parquet -o x", 2, "not.parquet: ", "expected a parquet file"),
-    ("build archive.txt -o x", 2, "archive.txt: ", "is a zip archive; expected plain, gzip, zstd or xz data"),
+    ("build archive.txt -o x", 2, "archive.txt: ", "is a zip archive; expected lines of text; unpack it first"),
     (
         "map build pairs.tsv -o x",
         2,

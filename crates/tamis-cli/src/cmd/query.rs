@@ -16,6 +16,7 @@ use crate::failure::{Kind, failure};
 use crate::input::{At, KeyRef, SecondValue, Source};
 use crate::json;
 use crate::mapped::VerifyArgs;
+use crate::progress;
 use crate::screen::{self, Stdout};
 use crate::secret::SecretArgs;
 
@@ -66,6 +67,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.quiet {
+        progress::silence();
+    }
     let sources = args.keys.sources(&args.filter)?;
     let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
     let filter = Queried::open(&args.filter, args.secret.how(args.verify.no_verify)?)?;

@@ -357,3 +357,74 @@ fn slow_pipes_say_the_same() {
         }
     }
 }
+
+/// Lists of other programs are built as they stand, with a warning that counts their lines.
+#[test]
+fn lists_of_other_programs_are_a_warning() {
+    let dir = TestDir::new();
+    let lines = |from: usize, to: usize, line: &dyn Fn(usize) -> String| (from..to).map(line).collect::<String>();
+    let hosts = |from, to| lines(from, to, &|i| format!("0.0.0.0 h{i}.example\n"));
+    let names = |from, to| lines(from, to, &|i| format!("h{i}.example\n"));
+    let rules = |from, to| lines(from, to, &|i| format!("||h{i}.example^$third-party\n"));
+    let stand = "and are read as keys as they stand";
+    for (list, warning) in [
+        (hosts(0, 1234) + &names(0, 66), format!("1,234 of 1,300 lines look like a hosts file (0.0.0.0 name) {stand}")),
+        (
+            "127.0.0.1\tlocalhost\n::1 localhost\n".to_string(),
+            format!("2 of 2 lines look like a hosts file (0.0.0.0 name) {stand}"),
+        ),
+        (
+            "# by a tool\r\n#\r\n\r\n".to_string() + &hosts(0, 3).replace('\n', "\r\n") + "a\r\n",
+            format!("3 of 6 lines look like a hosts file (0.0.0.0 name), 2 like comments (#, !) {stand}"),
+        ),
+        (
+            "! Title: a list\n".to_string() + &rules(0, 2000) + "@@||a.example^\n",
+            format!("2,001 of 2,002 lines look like rules of an ad blocker (||name^), 1 like comments (#, !) {stand}"),
+        ),
+        ("# a\n# b\nc\n".to_string(), format!("2 of 3 lines look like comments (#, !) {stand}")),
+        // The first thousand lines decide whether the rest is counted.
+        (hosts(0, 501) + &names(0, 5000), String::new()),
+        (names(0, 501) + &hosts(0, 5000), String::new()),
+        (
+            hosts(0, 2000) + &names(0, 1000),
+            format!("2,000 of 3,000 lines look like a hosts file (0.0.0.0 name) {stand}"),
+        ),
+        // Half is not most, and a word behind a sign is a key.
+        ("# a\nb\n".to_string(), String::new()),
+        ("#rust\n#channel\n!important\n#fff\n".to_string(), String::new()),
+        ("0.0.0.0\n127.0.0.1\n1.2.3.4 a\n10 b\n".to_string(), String::new()),
+        ("||\n|| a\n@home\n".to_string(), String::new()),
+        (names(0, 3000), String::new()),
+    ] {
+        dir.put("deny.txt", &list);
+        let run = dir.run("build deny.txt -o out");
+        let expected =
+            if warning.is_empty() { String::new() } else { format!("tamis: warning: deny.txt: {warning}\n") };
+        assert_eq!((run.code, run.err), (Some(0), expected.clone()));
+        for line in ["build deny.txt -q -o out", "build deny.txt --format text -o out", "query -q out deny.txt"] {
+            dir.run(line).text(0);
+        }
+        // Once for a list that is read twice, and for every list.
+        let run = dir.run("build deny.txt --exclude deny.txt -o out");
+        assert_eq!(
+            (run.code, run.err.matches("warning").count()),
+            (Some(4), usize::from(!warning.is_empty())),
+            "{}",
+            run.err
+        );
+        let run = dir.run("query out deny.txt");
+        assert_eq!((run.code, run.err), (Some(0), expected));
+        let run = dir.run("build deny.txt -o out --json");
+        let objects: Vec<serde_json::Value> = run.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        match warning.is_empty() {
+            true => assert!(objects.is_empty()),
+            false => assert_eq!(
+                objects,
+                [serde_json::json!({
+                    "schema": 1, "command": "build", "form": null,
+                    "warning": { "message": format!("deny.txt: {warning}") },
+                })]
+            ),
+        }
+    }
+}

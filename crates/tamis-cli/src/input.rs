@@ -187,6 +187,8 @@ pub(crate) struct Options {
     pub(crate) second_holds: SecondColumn,
     /// Whether rows are given as they are written.
     pub(crate) rows: bool,
+    /// Memory for what a table holds at a time, if it is not the default.
+    pub(crate) memory: Option<u64>,
 }
 
 /// What the second column holds.
@@ -215,6 +217,17 @@ pub(crate) struct SecondValue<'a> {
 }
 
 impl Options {
+    /// The same within --memory.
+    pub(crate) fn within(self, memory: u64) -> Options {
+        Options { memory: Some(memory), ..self }
+    }
+
+    /// Memory for what a table holds at a time.
+    #[cfg(feature = "parquet")]
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or(2 << 30)
+    }
+
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.second_holds {

@@ -115,7 +115,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     if written.is_some() && args.patch.iter().chain([&args.filter]).any(|path| Identity::of_path(path) == written) {
         bail!("-o {}: is the filter or a patch of it; expected another file for the patch", args.output.display());
     }
-    let options = args.input.options(lists.iter().flatten())?;
+    let options = args.input.options(lists.iter().flatten())?.within(args.limits.memory);
     let filter = open(&args.filter, args.secret.how(false)?)?;
     check_partitions(&args.filter, filter.is_partitioned(), args.input.is_partitioned(), "--partition-column NAME")?;
     let old = with_patches(filter.with_patches([])?, &args.patch, false)?;

@@ -161,7 +161,7 @@ fn plan(args: PlanArgs) -> Result<Outcome> {
     let options = args.build.options(None, &interrupt)?;
     let hasher = args.build.hasher()?;
     let mut digests = Digests { hasher: hasher.clone(), key_type: None };
-    let how = args.build.input.options(keys.iter().chain(excluded))?;
+    let how = args.build.read_options(&sources)?;
     let mut gather = slices::Gather::new(&options.hasher(hasher), slices::KeyRange::ALL)?;
     read("reading", keys, &how, &mut digests, |digest| gather.push(digest))?;
     read("excluding", excluded, &how, &mut digests, |digest| gather.exclude(digest))?;
@@ -219,7 +219,7 @@ fn build(args: SliceArgs) -> Result<Outcome> {
         Output::Stdout | Output::Device(_) => bail!("-o {}: expected a file or a folder", path.display()),
     };
     let interrupt = Interrupt::install()?;
-    let how = args.input.options(keys.iter().chain(excluded))?;
+    let how = args.input.options(keys.iter().chain(excluded))?.within(args.limits.memory);
     let plan = args.limits.of_slice(plan, &interrupt);
     let mut digests = Digests { hasher: plan.hasher().clone(), key_type: Some(plan.key_type()) };
     let mut gather = plan.gather(args.slice)?;

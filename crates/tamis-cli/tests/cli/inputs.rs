@@ -428,3 +428,35 @@ fn lists_of_other_programs_are_a_warning() {
         }
     }
 }
+
+/// Whatever is wrong with a Parquet file is one line, or one object.
+#[test]
+fn a_damaged_parquet_file_is_one_line() {
+    let dir = TestDir::new();
+    let whole = parquet_table(&["one.example", "two.example"]);
+    let mut refused = 0;
+    for at in (4..whole.len() - 4).step_by(3) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        dir.put("a.parquet", bytes);
+        for line in ["build a.parquet --column host -o out", "build a.parquet --column id -o out --json"] {
+            let run = dir.run(line);
+            if run.code == Some(0) {
+                assert_eq!(run.err, "", "byte {at}: {line}");
+                continue;
+            }
+            refused += 1;
+            assert_eq!((run.code, run.err.lines().count()), (Some(2), 1), "byte {at}: {line}: {}", run.err);
+            match serde_json::from_str::<serde_json::Value>(&run.err) {
+                Ok(object) => {
+                    assert!(object["error"]["message"].as_str().unwrap().starts_with("a.parquet: "), "{}", run.err)
+                }
+                Err(_) => assert!(run.err.starts_with("tamis: a.parquet: "), "{}", run.err),
+            }
+        }
+    }
+    assert!(refused > 30, "{refused} of {}", 2 * whole.len());
+    dir.put("a.parquet", b"PAR1xxxxPAR1");
+    let expected = "a.parquet: its table of contents would have 2,021,161,080 bytes, and all of it has 12; expected a whole Parquet file";
+    assert_eq!(dir.run("build a.parquet -o out").complaint(), expected);
+}

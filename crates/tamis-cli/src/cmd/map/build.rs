@@ -114,7 +114,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             pushed => Ok(Ok(pushed.map_err(tamis::Error::from)?)),
         }
     };
-    let (counts, places) = pairs::for_each(&sources, &args.input.options(), typing, progress, push)?;
+    let read_options = args.input.options().within(args.shared.limits.memory);
+    let (counts, places) = pairs::for_each(&sources, &read_options, typing, progress, push)?;
     drop(bar);
     let pairs = intake.close()?;
     interrupt.build()?;

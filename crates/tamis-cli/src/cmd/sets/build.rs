@@ -88,7 +88,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let (Kind::Frozen, Some((_, option))) = (args.kind, unfit.iter().find(|(given, _)| *given)) {
         bail!("{option}: no effect with --kind frozen; expected bloom or cuckoo");
     }
-    let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
+    let (inputs, mut read_options) = args.members.find(args.kmer, args.counts)?;
+    read_options.options.memory = Some(args.shared.limits.memory);
     args.shared.limits.check()?;
     let output = Output::new("-o", &args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);
-    let options = args.input.options(index.kmer(), &sources)?;
+    let options = args.input.options(index.kmer(), &sources)?.within(args.limits.memory);
     sources.iter().try_for_each(Source::check)?;
     args.limits.check()?;
     let output = Output::new("-o", &args.output, sources.iter(), "index")?;

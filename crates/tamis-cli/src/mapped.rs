@@ -9,6 +9,8 @@ use tamis::learned::Learned;
 use tamis::slices::{MANIFEST, SliceInfo, Sliced};
 use tamis::{Error, FileInfo, Filter, FormatError, Map, Patch, Sequence, Sets};
 
+use crate::json::Form;
+
 /// Whether payloads are compared with their checksum before they are queried.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub(crate) struct VerifyArgs {
@@ -141,17 +143,17 @@ impl Any {
     }
 
     /// Its name, as JSON has it.
-    pub(crate) fn form(&self) -> &'static str {
+    pub(crate) fn form(&self) -> Form {
         match self {
-            Any::Filter(_) => "filter",
-            Any::Map(_) => "map",
-            Any::Sequence(_) => "sequence",
-            Any::Sets(_) => "sets",
-            Any::Patch(_) => "patch",
-            Any::Learned(_) => "learned",
-            Any::Slice(..) => "slice",
-            Any::Sliced(_) => "slices",
-            Any::Adaptive(_) => "adaptive",
+            Any::Filter(_) => Form::Filter,
+            Any::Map(_) => Form::Map,
+            Any::Sequence(_) => Form::Sequence,
+            Any::Sets(_) => Form::Sets,
+            Any::Patch(_) => Form::Patch,
+            Any::Learned(_) => Form::Learned,
+            Any::Slice(..) => Form::Slice,
+            Any::Sliced(_) => Form::Slices,
+            Any::Adaptive(_) => Form::Adaptive,
         }
     }
 }

@@ -19,6 +19,7 @@ use super::{
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::secret::Created;
 use crate::usage;
@@ -92,7 +93,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         .map_err(|error| args.build.explain(&sources, &inputs, error, Some(&output.to_string())))?;
     created.into_iter().for_each(Created::keep);
     let text = || as_text(&args.build, &output, &inputs, &built);
-    output.report(args.report, "filter", text, || as_fields(&args.build, &inputs, &built))?;
+    output.report(args.report, Form::Filter, text, || as_fields(&args.build, &inputs, &built))?;
     Ok(Outcome::Yes)
 }
 

@@ -22,6 +22,7 @@ use crate::args::{self, ReportArgs, TextArgs};
 use crate::failure::{self, failure};
 use crate::input::{self, Counts, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::{SecretArgs, SecretFile};
@@ -325,6 +326,6 @@ pub(super) fn save(
         }
         fields
     };
-    output.report(report, "filter", text, fields)?;
+    output.report(report, Form::Filter, text, fields)?;
     Ok(Outcome::Yes)
 }

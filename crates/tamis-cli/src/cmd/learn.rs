@@ -12,6 +12,7 @@ use super::{approx, bits_per_key, count, fpr_line, grouped, hash_line, inspect, 
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::secret::{Created, SecretFile};
 
 /// Excluded keys of a class are counted, and above this number estimated.
@@ -47,7 +48,7 @@ pub(super) fn build(
         Output::Stdout | Output::Device(_) => output.write(built.as_bytes())?,
     }
     created.into_iter().for_each(Created::keep);
-    let form = if matches!(built, Built::Learned(_)) { "learned" } else { "filter" };
+    let form = if matches!(built, Built::Learned(_)) { Form::Learned } else { Form::Filter };
     output.report(how, form, || built_lines(&built, &report, output), || built_fields(&built, &report))?;
     Ok(Outcome::Yes)
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{print, to_stdout};
 use crate::args::ReportArgs;
 use crate::input::{Identity, Source};
+use crate::json::Form;
 use crate::{json, screen};
 
 /// Where a file goes.
@@ -108,7 +109,7 @@ impl Output {
     pub(super) fn report(
         &self,
         how: ReportArgs,
-        form: &'static str,
+        form: Form,
         text: impl FnOnce() -> String,
         fields: impl FnOnce() -> Value,
     ) -> Result<()> {

@@ -16,6 +16,7 @@ use crate::args::{self, InputArgs, LimitArgs, ReportArgs};
 use crate::failure;
 use crate::input::{self, Identity, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
@@ -171,7 +172,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         fields["rebuild"] = (today.fpr() > most).into();
         fields
     };
-    output.report(args.report, "patch", text, fields)?;
+    output.report(args.report, Form::Patch, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -251,6 +252,6 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
         out + &fpr_line(patched.fpr())
     };
     let fields = || json!({ "patches": patches, "bytes": bytes, "fpr": patched.fpr() });
-    output.report(args.report, "filter", text, fields)?;
+    output.report(args.report, Form::Filter, text, fields)?;
     Ok(Outcome::Yes)
 }

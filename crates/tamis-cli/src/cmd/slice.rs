@@ -18,6 +18,7 @@ use crate::Outcome;
 use crate::args::{self, InputArgs, LimitArgs, ReportArgs, number_of_slices};
 use crate::input::{self, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::progress::Bar;
 
 /// Build a filter in slices, by processes that share nothing but a plan
@@ -177,7 +178,7 @@ fn plan(args: PlanArgs) -> Result<Outcome> {
         format!("keys        {}\nslices      {slices} of {shards}\nfile        {output}\n", grouped(plan.keys()))
     };
     let fields = || json!({ "keys": plan.keys(), "slices": plan.slices(), "shards": plan.shards() });
-    output.report(args.report, "plan", text, fields)?;
+    output.report(args.report, Form::Plan, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -251,7 +252,7 @@ fn build(args: SliceArgs) -> Result<Outcome> {
             "bytes": built.bytes,
         })
     };
-    output.report(args.report, "slice", text, fields)?;
+    output.report(args.report, Form::Slice, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -288,9 +289,9 @@ fn join(args: JoinArgs) -> Result<Outcome> {
         output => output,
     };
     let written = match args.output {
-        Some(_) => slices::join_to(&path, &slices).map(|bytes| ("filter", bytes)),
+        Some(_) => slices::join_to(&path, &slices).map(|bytes| (Form::Filter, bytes)),
         None => slices::write_manifest(path.parent().unwrap_or(Path::new(".")))
-            .map(|()| ("manifest", std::fs::metadata(&path).map_or(0, |data| data.len()))),
+            .map(|()| (Form::Manifest, std::fs::metadata(&path).map_or(0, |data| data.len()))),
     };
     let (form, bytes) = written.map_err(|error| match error {
         // The rounds that would count them are calls of the library.

@@ -17,6 +17,7 @@ use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::{Created, SecretFile};
@@ -132,7 +133,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     };
     created.into_iter().for_each(Created::keep);
     let text = || as_text(&output, &counts, &report, map.as_ref());
-    output.report(args.report, "map", text, || as_fields(&counts, &report, map.as_ref()))?;
+    output.report(args.report, Form::Map, text, || as_fields(&counts, &report, map.as_ref()))?;
     Ok(Outcome::Yes)
 }
 

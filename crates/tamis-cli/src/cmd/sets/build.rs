@@ -17,6 +17,7 @@ use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::{Created, SecretFile};
@@ -108,7 +109,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (report, index) = write(&output, intake.pairs, secret.as_ref().map(|file| file.secret))?;
     created.into_iter().for_each(Created::keep);
     let text = || as_text(&args, &output, &read, &report, index.as_ref());
-    output.report(args.report, "sets", text, || as_fields(&read, &report, index.as_ref()))?;
+    output.report(args.report, Form::Sets, text, || as_fields(&read, &report, index.as_ref()))?;
     Ok(Outcome::Yes)
 }
 

@@ -18,6 +18,7 @@ use crate::args::{self, LimitArgs, ReportArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -97,7 +98,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         out + &size(report.bytes, report.pairs, report.keys)
             + &false_sets_line(report.false_sets, report.member_false_sets)
     };
-    output.report(args.report, "sets", text, || {
+    output.report(args.report, Form::Sets, text, || {
         json!({
             "queries": keys,
             "rejected": rejected,

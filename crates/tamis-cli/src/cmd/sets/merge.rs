@@ -12,6 +12,7 @@ use super::{false_sets_line, open, save, segments, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::secret::SecretArgs;
 
 /// Merge indexes into one
@@ -64,7 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             + &size(bytes, after.pairs(), after.keys())
             + &false_sets_line(false_sets, member_false_sets)
     };
-    output.report(args.report, "sets", text, || {
+    output.report(args.report, Form::Sets, text, || {
         json!({
             "indexes": indexes.len(),
             "sets": after.sets(),

@@ -12,6 +12,7 @@ use super::{changed, count, open, save, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::secret::SecretArgs;
 
 /// Remove sets from an index
@@ -68,7 +69,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     };
     output.report(
         args.report,
-        "sets",
+        Form::Sets,
         text,
         || json!({ "removed": args.names.len(), "sets": after.sets(), "bytes": bytes }),
     )?;

@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
-use crate::secret::{Created, SecretFile};
+use crate::secret::SecretFile;
 
 mod shape;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.shared.limits.check()?;
     let output = Output::new("-o", &args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;
-    let secret = args.shared.secret_file()?;
+    let secret = args.shared.secret_file()?.map(|secret| secret.write(&args.output)).transpose()?;
     let mut intake = Intake::new(options(&args, secret.as_ref(), &interrupt)?.start());
     // A set without keys is a set.
     for name in inputs.names() {
@@ -105,9 +105,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| intake.push(member))?;
     drop(bar);
     interrupt.build()?;
-    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
     let (report, index) = write(&output, intake.pairs, secret.as_ref().map(|file| file.secret))?;
-    created.into_iter().for_each(Created::keep);
     let text = || as_text(&args, &output, &read, &report, index.as_ref());
     output.report(args.report, Form::Sets, text, || as_fields(&read, &report, index.as_ref()))?;
     Ok(Outcome::Yes)

@@ -34,12 +34,19 @@ impl How {
     }
 }
 
-/// All of standard input, read once.
+/// The first bytes of a file of ours.
+const FIRST: &[u8] = b"\x89tamis\r\n";
+
+/// All of standard input, read once; its first bytes, if it is no file of ours.
 fn stdin() -> io::Result<&'static [u8]> {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     if BYTES.get().is_none() {
-        let mut bytes = vec![];
-        io::stdin().lock().read_to_end(&mut bytes)?;
+        let (mut bytes, mut from) = (vec![], io::stdin().lock());
+        from.by_ref().take(FIRST.len() as u64).read_to_end(&mut bytes)?;
+        // A device has no end.
+        if bytes == FIRST {
+            from.read_to_end(&mut bytes)?;
+        }
         let _ = BYTES.set(bytes);
     }
     Ok(BYTES.get().map_or(&[], Vec::as_slice))

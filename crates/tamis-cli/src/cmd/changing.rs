@@ -139,7 +139,7 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
              --changing over bloom, classic-bloom, cuckoo or quotient"
         );
     }
-    let output = Output::new("-o", to, sources.iter(), "filter")?;
+    let output = Output::new("-o", to, sources.iter(), "filter")?.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let counted = apply(&sources, &options, &mut filter, verb).map_err(|error| match error.downcast() {
         Ok(tamis::Error::Change(ChangeError::KeyType(mismatch))) => {

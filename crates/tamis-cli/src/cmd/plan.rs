@@ -44,6 +44,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let interrupt = Interrupt::install()?;
     // Nothing is built, so no secret is written.
     let secret = args.build.secret_file()?;
+    let read = secret.as_ref().map(|secret| secret.path.as_path());
+    let page = page.map(|page| page.spare("--html", read, "the secret")).transpose()?;
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
     let plan = keys.plan().map_err(|error| args.build.explain(&sources, &inputs, error, None))?;

@@ -1,5 +1,7 @@
 //! lists of keys -> a plan; a plan and lists -> a slice; slices -> a filter file, or a manifest; what `inspect` says of them.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -192,8 +194,16 @@ fn conflict(error: Error) -> Error {
     }
 }
 
+/// The longest plan: a note of 64 KiB, escaped, and some lines.
+const PLAN: u64 = 1 << 20;
+
 fn read_plan(path: &Path) -> Result<Plan> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::new(error).context(shown(path)))?;
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(PLAN + 1).read_to_string(&mut text));
+    read.map_err(|error| Error::new(error).context(shown(path)))?;
+    if text.len() as u64 > PLAN {
+        bail!("{}: more than {} bytes; expected a plan", shown(path), grouped(PLAN));
+    }
     text.parse().map_err(|error| Error::new::<tamis::Error>(error).context(shown(path)))
 }
 

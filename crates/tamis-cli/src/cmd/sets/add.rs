@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index, how)?;
     let (inputs, read_options) = args.members.find(index.kmer(), false)?;
     args.limits.check()?;
-    let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
+    let output = changed(&args.index, args.output.as_ref(), inputs.sources(), &args.secret)?;
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt)).like(&index);
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;

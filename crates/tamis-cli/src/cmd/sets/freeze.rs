@@ -62,6 +62,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     sources.iter().try_for_each(Source::check)?;
     args.limits.check()?;
     let output = Output::new("-o", &args.output, sources.iter(), "index")?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt));
     let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);

@@ -38,6 +38,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let how = args.secret.how(true)?;
     let indexes = args.indexes.iter().map(|path| open(path, how)).collect::<Result<Vec<_>>>()?;
     let output = Output::new("-o", &args.output, std::iter::empty(), "index")?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let mut all: Option<Editor> = None;
     // An index without keys goes with any other, so the first that has some is what the others are held against.

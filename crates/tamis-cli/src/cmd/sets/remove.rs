@@ -53,7 +53,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         }
         bail!("{}: no set {list}; expected names of its sets; nothing was changed", args.index.display());
     }
-    let output: Output = changed(&args.index, args.output.as_ref(), &[])?;
+    let output: Output = changed(&args.index, args.output.as_ref(), &[], &args.secret)?;
     let interrupt = Interrupt::install()?;
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     for name in &args.names {

@@ -209,7 +209,7 @@ pub(crate) struct LimitArgs {
     /// Memory for sorting keys, at least 4M; the rest goes to temporary files. Each thread takes about 60 MB more, and the
     /// weights of a workload up to half of it
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = memory)]
-    memory: u64,
+    pub(crate) memory: u64,
     /// Disk space for temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     disk: Option<u64>,

@@ -30,7 +30,7 @@ use tamis::slices::{MANIFEST, file_name};
 use tamis::{Filter, FormatError, Hasher, KeyType, Mismatch, QueryError};
 
 use crate::input::{Counts, KeyRef, Source};
-use crate::json;
+use crate::json::{self, Form};
 use crate::mapped::{self, How};
 use crate::screen;
 
@@ -156,7 +156,7 @@ fn check_partitions(path: &Path, is_partitioned: bool, partitioned: bool, option
 }
 
 /// Writes fields as one line of JSON to standard output.
-fn print_json(form: &'static str, fields: Value) -> Result<()> {
+fn print_json(form: Form, fields: Value) -> Result<()> {
     print(&format!("{}\n", json::object(Some(form), fields)))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Write as _;
+use std::sync::Mutex;
 
 use anyhow::Error;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use tamis::{BuildError, FormatError};
 
 use crate::cmd::grouped;
 use crate::input::{self, Place};
-use crate::{interrupt, json, screen, usage};
+use crate::{interrupt, json, progress, screen, usage};
 
 /// What is at fault, and with it the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,4 +162,19 @@ pub(crate) fn write(kind: Kind, message: &str, conflicts: &[Conflict]) {
     for conflict in conflicts {
         let _ = writeln!(err, "tamis: conflict: {}", conflict.line);
     }
+}
+
+/// Writes what may be wrong, and does not stop a command: once, and not if it is to be quiet.
+pub(crate) fn warn(message: &str) {
+    static SAID: Mutex<Vec<String>> = Mutex::new(vec![]);
+    let Ok(mut said) = SAID.lock() else { return };
+    if progress::is_silenced() || said.iter().any(|other| other == message) {
+        return;
+    }
+    said.push(message.to_string());
+    let mut err = screen::stderr();
+    let _ = match json::is_requested() {
+        true => writeln!(err, "{}", json::object(None, json!({ "warning": { "message": message } }))),
+        false => writeln!(err, "tamis: warning: {message}"),
+    };
 }

@@ -50,7 +50,9 @@ mod parquet;
 mod place;
 pub(crate) mod sets;
 mod sink;
+mod sniff;
 mod source;
+mod text;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -185,6 +187,8 @@ pub(crate) struct Options {
     pub(crate) second_holds: SecondColumn,
     /// Whether rows are given as they are written.
     pub(crate) rows: bool,
+    /// Memory for what a table holds at a time, if it is not the default.
+    pub(crate) memory: Option<u64>,
 }
 
 /// What the second column holds.
@@ -213,6 +217,17 @@ pub(crate) struct SecondValue<'a> {
 }
 
 impl Options {
+    /// The same within --memory.
+    pub(crate) fn within(self, memory: u64) -> Options {
+        Options { memory: Some(memory), ..self }
+    }
+
+    /// Memory for what a table holds at a time.
+    #[cfg(feature = "parquet")]
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or(2 << 30)
+    }
+
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.second_holds {
@@ -370,11 +385,12 @@ pub(crate) fn read_all(
             parquet::read(input, &mut sink)?
         } else {
             let raw = source::Raw::open(input, &mut *stdin, sink.meter())?;
-            let mut reader = decode::decode(raw).map_err(|e| sink.error(e))?;
-            // Only `-0` promises records byte for byte.
-            if unit == Unit::Line {
-                reader = decode::skip_mark(reader).map_err(|e| sink.error(e))?;
-            }
+            let reading = sniff::Reading {
+                format: Some(format),
+                forced: options.format == Some(Format::Text),
+                records: unit == Unit::Record,
+            };
+            let reader = sniff::open(raw, reading).map_err(|e| sink.error(e))?;
             match format {
                 Format::Csv => delimited::read(reader, delimited::CSV, &mut sink)?,
                 Format::Tsv => delimited::read(reader, delimited::TSV, &mut sink)?,

@@ -1,6 +1,7 @@
 //! fields -> one JSON object, which says what wrote it and about what.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -9,6 +10,47 @@ use crate::input::{Place, Source};
 
 /// Which fields there are and what they mean; a change that breaks readers makes it larger. docs/json.md lists them.
 const SCHEMA: u64 = 1;
+
+macro_rules! forms {
+    ($($form:ident = $name:literal,)*) => {
+        /// What a file holds, as the field `form` says it.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Form {
+            $($form,)*
+        }
+
+        impl Form {
+            #[cfg(test)]
+            const ALL: &[Form] = &[$(Form::$form,)*];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Form::$form => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for Form {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+forms! {
+    Filter = "filter",
+    Learned = "learned",
+    Patch = "patch",
+    Map = "map",
+    Sequence = "sequence",
+    Sets = "sets",
+    Adaptive = "adaptive",
+    Plan = "plan",
+    Slice = "slice",
+    Slices = "slices",
+    Manifest = "manifest",
+}
 
 /// The arguments up to `--`.
 fn words() -> impl Iterator<Item = OsString> {
@@ -35,10 +77,10 @@ pub(crate) fn command() -> Option<&'static str> {
 }
 
 /// The object of these fields; `form` is what the file at hand holds.
-pub(crate) fn object(form: Option<&'static str>, mut fields: Value) -> Value {
+pub(crate) fn object(form: Option<Form>, mut fields: Value) -> Value {
     fields["schema"] = SCHEMA.into();
     fields["command"] = command().into();
-    fields["form"] = form.into();
+    fields["form"] = form.map(Form::name).into();
     fields
 }
 
@@ -72,6 +114,15 @@ pub(crate) fn put_place(fields: &mut Value, place: Option<Place<'_>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_document_lists_every_form() {
+        let document =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap_or_default();
+        let row = document.lines().find(|line| line.starts_with("| `form` | text or null |")).unwrap_or_default();
+        let listed: Vec<&str> = row.split('`').skip(3).step_by(2).collect();
+        assert_eq!(listed, Form::ALL.iter().map(|form| form.name()).collect::<Vec<_>>());
+    }
 
     #[test]
     fn bytes_are_text_or_hexadecimal() {

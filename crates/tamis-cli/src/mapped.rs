@@ -9,6 +9,8 @@ use tamis::learned::Learned;
 use tamis::slices::{MANIFEST, SliceInfo, Sliced};
 use tamis::{Error, FileInfo, Filter, FormatError, Map, Patch, Sequence, Sets};
 
+use crate::json::Form;
+
 /// Whether payloads are compared with their checksum before they are queried.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub(crate) struct VerifyArgs {
@@ -32,12 +34,19 @@ impl How {
     }
 }
 
-/// All of standard input, read once.
+/// The first bytes of a file of ours.
+const FIRST: &[u8] = b"\x89tamis\r\n";
+
+/// All of standard input, read once; its first bytes, if it is no file of ours.
 fn stdin() -> io::Result<&'static [u8]> {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     if BYTES.get().is_none() {
-        let mut bytes = vec![];
-        io::stdin().lock().read_to_end(&mut bytes)?;
+        let (mut bytes, mut from) = (vec![], io::stdin().lock());
+        from.by_ref().take(FIRST.len() as u64).read_to_end(&mut bytes)?;
+        // A device has no end.
+        if bytes == FIRST {
+            from.read_to_end(&mut bytes)?;
+        }
         let _ = BYTES.set(bytes);
     }
     Ok(BYTES.get().map_or(&[], Vec::as_slice))
@@ -141,17 +150,17 @@ impl Any {
     }
 
     /// Its name, as JSON has it.
-    pub(crate) fn form(&self) -> &'static str {
+    pub(crate) fn form(&self) -> Form {
         match self {
-            Any::Filter(_) => "filter",
-            Any::Map(_) => "map",
-            Any::Sequence(_) => "sequence",
-            Any::Sets(_) => "sets",
-            Any::Patch(_) => "patch",
-            Any::Learned(_) => "learned",
-            Any::Slice(..) => "slice",
-            Any::Sliced(_) => "slices",
-            Any::Adaptive(_) => "adaptive",
+            Any::Filter(_) => Form::Filter,
+            Any::Map(_) => Form::Map,
+            Any::Sequence(_) => Form::Sequence,
+            Any::Sets(_) => Form::Sets,
+            Any::Patch(_) => Form::Patch,
+            Any::Learned(_) => Form::Learned,
+            Any::Slice(..) => Form::Slice,
+            Any::Sliced(_) => Form::Slices,
+            Any::Adaptive(_) => Form::Adaptive,
         }
     }
 }

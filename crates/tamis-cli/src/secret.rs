@@ -2,8 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow, bail};
 use tamis::Hasher;
@@ -20,6 +21,11 @@ pub(crate) struct SecretArgs {
 }
 
 impl SecretArgs {
+    /// The file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.secret_file.as_deref()
+    }
+
     /// How to open a file with this secret.
     pub(crate) fn how(&self, no_verify: bool) -> Result<How> {
         let read = |path: &Path| read(path)?.ok_or_else(|| missing(path));
@@ -68,7 +74,7 @@ fn wipe(text: &mut [u8]) {
 
 /// The secret of a build, and the file that has it or will have it.
 pub(crate) struct SecretFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) secret: [u64; 2],
     /// Whether there is no such file yet.
     is_new: bool,
@@ -84,55 +90,62 @@ impl SecretFile {
         Ok(SecretFile { path: path.to_path_buf(), secret, is_new })
     }
 
-    /// Writes the file if there is none, before the `output` that needs it. It is removed again unless it is kept.
-    pub(crate) fn create(&self, output: &Path) -> Result<Created<'_>> {
+    /// Writes the file if there is none, before a key is hashed for the `output` that needs it. Of several processes that do so at once
+    /// one writes it, and the others read what it wrote. So it stays, also if the build fails: another one may have it by then.
+    pub(crate) fn write(mut self, output: &Path) -> Result<SecretFile> {
         let name = self.path.display();
-        let mut created = Created { path: &self.path, remove: self.is_new };
-        if self.is_new {
-            let [a, b] = self.secret;
-            let mut text = Vec::with_capacity(64);
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let written = options.open(&self.path).and_then(|mut file| {
-                writeln!(text, "{a:016x}{b:016x}")?;
-                file.write_all(&text)?;
-                file.sync_all()
-            });
-            wipe(&mut text);
-            if let Err(error) = written {
-                // A file that another program made meanwhile is not ours to remove.
-                created.remove = error.kind() != ErrorKind::AlreadyExists;
-                bail!("--secret-file {name}: {error}; expected a file that can be written");
-            }
-        }
-        let identity = Identity::of_path(&self.path);
-        if identity.is_some() && identity == Identity::of_path(output) {
+        if is_same_place(&self.path, output) {
             bail!("--secret-file {name}: is the file to build; expected another one");
         }
-        Ok(created)
-    }
-}
-
-/// A file of a secret that was just written.
-pub(crate) struct Created<'a> {
-    path: &'a Path,
-    remove: bool,
-}
-
-impl Created<'_> {
-    /// The file that needs it is there.
-    pub(crate) fn keep(mut self) {
-        self.remove = false;
-    }
-}
-
-impl Drop for Created<'_> {
-    fn drop(&mut self) {
-        if self.remove {
-            let _ = fs::remove_file(self.path);
+        if self.is_new {
+            match create(&self.path, self.secret) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    self.secret = read(&self.path)?.ok_or_else(|| missing(&self.path))?;
+                }
+                created => {
+                    created.map_err(|error| {
+                        anyhow!("--secret-file {name}: {error}; expected a file that can be written")
+                    })?;
+                }
+            }
         }
+        Ok(self)
+    }
+}
+
+/// Whether both are one file, or would be.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some((fs::canonicalize(folder).ok()?, path.file_name()?.to_os_string()))
+    };
+    let identity = Identity::of_path(one);
+    (identity.is_some() && identity == Identity::of_path(other)) || (place(one).is_some() && place(one) == place(other))
+}
+
+/// A file with a secret for its owner alone. It gets its name when it is complete, if the name is still free.
+fn create(path: &Path, secret: [u64; 2]) -> io::Result<()> {
+    let write = |path: &Path| {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        let mut text = Vec::with_capacity(64);
+        let [a, b] = secret;
+        let written = writeln!(text, "{a:016x}{b:016x}").and_then(|()| file.write_all(&text));
+        wipe(&mut text);
+        written.and_then(|()| file.sync_all())
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let part = path.with_file_name(format!(".tamis-{}-{now}.part", std::process::id()));
+    write(&part)?;
+    let linked = fs::hard_link(&part, path);
+    let _ = fs::remove_file(&part);
+    match linked {
+        // Some file systems have no links.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => write(path),
+        linked => linked,
     }
 }
 

@@ -19,8 +19,8 @@ use super::{
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
-use crate::secret::Created;
 use crate::usage;
 
 /// Build a filter from keys
@@ -64,15 +64,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.build.sources()?;
     let output = Output::new("-o", &args.output, sources.all(), "filter")?;
     let interrupt = Interrupt::install()?;
-    let secret = args.build.secret_file()?;
+    let secret = args.build.secret_file()?.map(|secret| secret.write(&args.output)).transpose()?;
     if args.changing {
         let (filter, counts) = args.build.changing(&sources, secret.as_ref())?;
         interrupt.build()?;
-        let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
         let words = secret.as_ref().map(|file| file.secret);
-        let outcome = changing::save(&output, &filter, words, args.report, &counts)?;
-        created.into_iter().for_each(Created::keep);
-        return Ok(outcome);
+        return changing::save(&output, &filter, words, args.report, &counts);
     }
     if args.learn {
         return learn::build(
@@ -87,12 +84,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
-    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
     let built = write(&output, keys, secret.as_ref().map(|file| file.secret))
         .map_err(|error| args.build.explain(&sources, &inputs, error, Some(&output.to_string())))?;
-    created.into_iter().for_each(Created::keep);
     let text = || as_text(&args.build, &output, &inputs, &built);
-    output.report(args.report, "filter", text, || as_fields(&args.build, &inputs, &built))?;
+    output.report(args.report, Form::Filter, text, || as_fields(&args.build, &inputs, &built))?;
     Ok(Outcome::Yes)
 }
 

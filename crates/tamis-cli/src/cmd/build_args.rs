@@ -198,6 +198,12 @@ impl BuildArgs {
         if all.is_empty() { "--fpr 0.01, the default".to_string() } else { all.join(", ") }
     }
 
+    /// How keys and excluded keys are read.
+    pub(super) fn read_options(&self, sources: &Sources) -> Result<input::Options> {
+        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        Ok(options.within(self.shared.limits.memory))
+    }
+
     /// Reads everything.
     pub(super) fn gather(
         &self,
@@ -205,7 +211,7 @@ impl BuildArgs {
         secret: Option<&SecretFile>,
         interrupt: &Interrupt,
     ) -> Result<(AnyBuilder, Inputs)> {
-        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        let options = self.read_options(sources)?;
         let mut keys = new_builder(self, secret, interrupt)?;
         let (read, places) = read("reading", &sources.keys, &options, |key, partition| keys.push(key, partition))?;
         let mut keys = keys.seal()?;
@@ -237,7 +243,7 @@ impl BuildArgs {
         interrupt: &Interrupt,
     ) -> Result<(tamis::Options<'static>, [InMemory; 2], Inputs)> {
         let build = build_options(self, secret, interrupt)?;
-        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        let options = self.read_options(sources)?;
         let (mut members, mut excluded) = (vec![], vec![]);
         let push = |keys: &mut Vec<Vec<u8>>, key: KeyRef<'_>| match key {
             KeyRef::Bytes(bytes) => {
@@ -260,7 +266,7 @@ impl BuildArgs {
         secret: Option<&SecretFile>,
     ) -> Result<(Chained, Vec<changing::Counted>)> {
         let hasher = secret.map_or_else(|| self.shared.hasher(), |file| Ok(Hasher::secret(file.secret)))?;
-        let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
+        let options = self.read_options(sources)?;
         let (mut digests, mut integers) = (vec![], false);
         let (keys, _) = read("reading", &sources.keys, &options, |key, _| {
             digests.push(match key {
@@ -333,7 +339,7 @@ impl BuildArgs {
         let sides = [&sources.keys, &sources.excluded];
         let side = sides.iter().position(|sources| sources.iter().all(Source::is_regular))?;
         let ordinals: Vec<u64> = first.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 }).collect();
-        let options = self.input.options(sources.keys.iter().chain(&sources.excluded)).ok()?;
+        let options = self.read_options(sources).ok()?;
         let mut keys = vec![vec![]; ordinals.len()];
         let mut left = ordinals.len();
         let read = input::for_each(sides[side], &options, &mut |_| (), &mut |key, _, at| {

@@ -22,6 +22,7 @@ use crate::args::{self, ReportArgs, TextArgs};
 use crate::failure::{self, failure};
 use crate::input::{self, Counts, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::{SecretArgs, SecretFile};
@@ -138,7 +139,7 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
              --changing over bloom, classic-bloom, cuckoo or quotient"
         );
     }
-    let output = Output::new("-o", to, sources.iter(), "filter")?;
+    let output = Output::new("-o", to, sources.iter(), "filter")?.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let counted = apply(&sources, &options, &mut filter, verb).map_err(|error| match error.downcast() {
         Ok(tamis::Error::Change(ChangeError::KeyType(mismatch))) => {
@@ -325,6 +326,6 @@ pub(super) fn save(
         }
         fields
     };
-    output.report(report, "filter", text, fields)?;
+    output.report(report, Form::Filter, text, fields)?;
     Ok(Outcome::Yes)
 }

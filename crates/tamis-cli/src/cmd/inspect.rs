@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Outcome;
 use crate::input;
-use crate::json;
+use crate::json::{self, Form};
 use crate::mapped::{self, Any, VerifyArgs};
 use crate::secret::SecretArgs;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let how = args.secret.how(args.verify.no_verify)?;
     let any = open_file(&args.file, "tamis", |path| mapped::any(path, how))?;
     let form = any.form();
-    if args.names && form != "sets" {
+    if args.names && form != Form::Sets {
         bail!("--names: {} is no set index; expected one", shown(&args.file));
     }
     // The fields, and the lines below the first.

@@ -12,7 +12,8 @@ use super::{approx, bits_per_key, count, fpr_line, grouped, hash_line, inspect, 
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
-use crate::secret::{Created, SecretFile};
+use crate::json::Form;
+use crate::secret::SecretFile;
 
 /// Excluded keys of a class are counted, and above this number estimated.
 const COUNTED: u64 = 16_384;
@@ -37,17 +38,11 @@ pub(super) fn build(
     let builder = if let Some(rate) = accept { builder.accept(rate) } else { builder };
     let explained = |error: anyhow::Error| args.explain(sources, &inputs, error, Some(&output.to_string()));
     let (built, report) = builder.finish().map_err(|error| explained(error.into()))?;
-    let created = match (secret, output) {
-        (Some(secret), Output::File(path) | Output::Device(path)) => Some(secret.create(path)?),
-        (Some(secret), Output::Stdout) => Some(secret.create("-".as_ref())?),
-        (None, _) => None,
-    };
     match output {
         Output::File(path) => built.save(path).map_err(|error| explained(error.into()))?,
         Output::Stdout | Output::Device(_) => output.write(built.as_bytes())?,
     }
-    created.into_iter().for_each(Created::keep);
-    let form = if matches!(built, Built::Learned(_)) { "learned" } else { "filter" };
+    let form = if matches!(built, Built::Learned(_)) { Form::Learned } else { Form::Filter };
     output.report(how, form, || built_lines(&built, &report, output), || built_fields(&built, &report))?;
     Ok(Outcome::Yes)
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{print, to_stdout};
 use crate::args::ReportArgs;
 use crate::input::{Identity, Source};
+use crate::json::Form;
 use crate::{json, screen};
 
 /// Where a file goes.
@@ -64,6 +65,22 @@ impl Output {
         Ok(Output::File(if path.is_symlink() { real.unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }))
     }
 
+    /// An error if it would replace one of these files, which are `what` the command reads besides keys.
+    pub(super) fn spare<'a>(
+        self,
+        option: &str,
+        files: impl IntoIterator<Item = &'a Path>,
+        what: &str,
+    ) -> Result<Output> {
+        if let Output::File(path) = &self
+            && let Some(replaced) = Identity::of_path(path)
+            && files.into_iter().any(|file| Identity::of_path(file).as_ref() == Some(&replaced))
+        {
+            bail!("{option} {self}: is {what}; expected another file");
+        }
+        Ok(self)
+    }
+
     /// Builds the file: in memory for standard output, else where it goes. It comes back, opened, where it can be read again.
     pub(super) fn build<B, T, R>(
         &self,
@@ -108,7 +125,7 @@ impl Output {
     pub(super) fn report(
         &self,
         how: ReportArgs,
-        form: &'static str,
+        form: Form,
         text: impl FnOnce() -> String,
         fields: impl FnOnce() -> Value,
     ) -> Result<()> {

@@ -14,8 +14,9 @@ use super::{
 use crate::Outcome;
 use crate::args::{self, InputArgs, LimitArgs, ReportArgs};
 use crate::failure;
-use crate::input::{self, Identity, KeyRef, Source, total_bytes};
+use crate::input::{self, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
@@ -118,11 +119,13 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     lists.iter().flatten().try_for_each(Source::check)?;
     args.limits.check()?;
     let output = Output::new("-o", &args.output, lists.iter().flatten(), "patch")?;
-    let written = Identity::of_path(&args.output);
-    if written.is_some() && args.patch.iter().chain([&args.filter]).any(|path| Identity::of_path(path) == written) {
-        bail!("-o {}: is the filter or a patch of it; expected another file for the patch", args.output.display());
-    }
-    let options = args.input.options(lists.iter().flatten())?;
+    let output = output.spare(
+        "-o",
+        args.patch.iter().chain([&args.filter]).map(PathBuf::as_path),
+        "the filter or a patch of it",
+    )?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
+    let options = args.input.options(lists.iter().flatten())?.within(args.limits.memory);
     let filter = open(&args.filter, args.secret.how(false)?)?;
     check_partitions(&args.filter, filter.is_partitioned(), args.input.is_partitioned(), "--partition-column NAME")?;
     let old = with_patches(filter.with_patches([])?, &args.patch, false)?;
@@ -179,7 +182,7 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         fields["rebuild"] = (today.fpr() > most).into();
         fields
     };
-    output.report(args.report, "patch", text, fields)?;
+    output.report(args.report, Form::Patch, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -271,6 +274,8 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
     input::check_stdin_once(sources.iter())?;
     // OLD may be replaced: it is read to its end from where it was.
     let output = Output::new("-o", &args.output, [].iter(), "filter")?;
+    let output = output.spare("-o", args.patches.iter().map(PathBuf::as_path), "a patch")?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
     let filter = open(&args.filter, args.secret.how(false)?)?;
     let patched = with_patches(filter.with_patches([])?, &args.patches, false)?;
     let finish = |patched: &Patched| Ok((patched.finish()?, ()));
@@ -297,6 +302,6 @@ pub(crate) fn patch(args: PatchArgs) -> Result<Outcome> {
             "delisted_max": delisted.end(),
         })
     };
-    output.report(args.report, "filter", text, fields)?;
+    output.report(args.report, Form::Filter, text, fields)?;
     Ok(Outcome::Yes)
 }

@@ -14,6 +14,7 @@ use super::{grouped, percent, print, print_json, role};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::usage;
 
 mod html;
@@ -43,12 +44,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let interrupt = Interrupt::install()?;
     // Nothing is built, so no secret is written.
     let secret = args.build.secret_file()?;
+    let read = secret.as_ref().map(|secret| secret.path.as_path());
+    let page = page.map(|page| page.spare("--html", read, "the secret")).transpose()?;
     let (keys, inputs) = args.build.gather(&sources, secret.as_ref(), &interrupt)?;
     interrupt.build()?;
     let plan = keys.plan().map_err(|error| args.build.explain(&sources, &inputs, error, None))?;
     let Some(page) = page else {
         match args.json {
-            true => print_json("filter", as_fields(&plan))?,
+            true => print_json(Form::Filter, as_fields(&plan))?,
             false => print(&as_text(&plan))?,
         }
         return Ok(Outcome::Yes);
@@ -57,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         bail!("--html: no keys to plan for; expected at least one");
     };
     page.write(html::page(&plan, chosen, &args.build.goal(), sources.by_purpose()).as_bytes())?;
-    page.report(ReportArgs { json: args.json, quiet: false }, "filter", || as_text(&plan), || as_fields(&plan))?;
+    page.report(ReportArgs { json: args.json, quiet: false }, Form::Filter, || as_text(&plan), || as_fields(&plan))?;
     Ok(Outcome::Yes)
 }
 

@@ -14,8 +14,9 @@ use crate::Outcome;
 use crate::args::{InputArgs, QueriedKeys};
 use crate::failure::{Kind, failure};
 use crate::input::{At, KeyRef, SecondValue, Source};
-use crate::json;
+use crate::json::{self, Form};
 use crate::mapped::VerifyArgs;
+use crate::progress;
 use crate::screen::{self, Stdout};
 use crate::secret::SecretArgs;
 
@@ -66,6 +67,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    if args.quiet {
+        progress::silence();
+    }
     let sources = args.keys.sources(&args.filter)?;
     let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
     let filter = Queried::open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
@@ -92,7 +96,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let (matches, selected) = (query.matches, query.selected());
     match (args.count, args.json) {
         (true, true) => {
-            print_json("filter", json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?;
+            print_json(Form::Filter, json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?;
         }
         (true, false) => print(&format!("{selected}\n"))?,
         _ => {}
@@ -189,7 +193,7 @@ impl<'a> BatchQuery<'a> {
                 let mut answer = json!({ "match": matched, "partition": null });
                 json::put(&mut answer, "key", key);
                 partition.iter().for_each(|name| json::put(&mut answer, "partition", name));
-                writeln!(out, "{}", json::object(Some("filter"), answer))?;
+                writeln!(out, "{}", json::object(Some(Form::Filter), answer))?;
             } else if args.tsv {
                 out.write_all(key)?;
                 out.write_all(&[b'\t', b'0' + matched as u8])?;

@@ -28,6 +28,7 @@ use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
 use crate::mapped::{self, How};
+use crate::secret::SecretArgs;
 
 /// Build and query set indexes: which of many sets have a key as a member
 ///
@@ -146,8 +147,9 @@ fn query_error(path: &Path, error: QueryError) -> Error {
 }
 
 /// Where a changed index goes: to a file of its own, or where it was.
-fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source]) -> Result<Output> {
-    Output::new("-o", output.map_or(index, PathBuf::as_path), inputs.iter(), "index")
+fn changed(index: &Path, output: Option<&PathBuf>, inputs: &[input::Source], secret: &SecretArgs) -> Result<Output> {
+    let output = Output::new("-o", output.map_or(index, PathBuf::as_path), inputs.iter(), "index")?;
+    output.spare("-o", secret.path(), "the secret")
 }
 
 /// Writes a changed index; returns it as it can be read.

@@ -1,5 +1,7 @@
 //! lists of keys -> a plan; a plan and lists -> a slice; slices -> a filter file, or a manifest; what `inspect` says of them.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ use crate::Outcome;
 use crate::args::{self, InputArgs, LimitArgs, ReportArgs, number_of_slices};
 use crate::input::{self, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::progress::Bar;
 
 /// Build a filter in slices, by processes that share nothing but a plan
@@ -161,7 +164,7 @@ fn plan(args: PlanArgs) -> Result<Outcome> {
     let options = args.build.options(None, &interrupt)?;
     let hasher = args.build.hasher()?;
     let mut digests = Digests { hasher: hasher.clone(), key_type: None };
-    let how = args.build.input.options(keys.iter().chain(excluded))?;
+    let how = args.build.read_options(&sources)?;
     let mut gather = slices::Gather::new(&options.hasher(hasher), slices::KeyRange::ALL)?;
     read("reading", keys, &how, &mut digests, |digest| gather.push(digest))?;
     read("excluding", excluded, &how, &mut digests, |digest| gather.exclude(digest))?;
@@ -177,7 +180,7 @@ fn plan(args: PlanArgs) -> Result<Outcome> {
         format!("keys        {}\nslices      {slices} of {shards}\nfile        {output}\n", grouped(plan.keys()))
     };
     let fields = || json!({ "keys": plan.keys(), "slices": plan.slices(), "shards": plan.shards() });
-    output.report(args.report, "plan", text, fields)?;
+    output.report(args.report, Form::Plan, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -191,8 +194,16 @@ fn conflict(error: Error) -> Error {
     }
 }
 
+/// The longest plan: a note of 64 KiB, escaped, and some lines.
+const PLAN: u64 = 1 << 20;
+
 fn read_plan(path: &Path) -> Result<Plan> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::new(error).context(shown(path)))?;
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(PLAN + 1).read_to_string(&mut text));
+    read.map_err(|error| Error::new(error).context(shown(path)))?;
+    if text.len() as u64 > PLAN {
+        bail!("{}: more than {} bytes; expected a plan", shown(path), grouped(PLAN));
+    }
     text.parse().map_err(|error| Error::new::<tamis::Error>(error).context(shown(path)))
 }
 
@@ -219,7 +230,7 @@ fn build(args: SliceArgs) -> Result<Outcome> {
         Output::Stdout | Output::Device(_) => bail!("-o {}: expected a file or a folder", path.display()),
     };
     let interrupt = Interrupt::install()?;
-    let how = args.input.options(keys.iter().chain(excluded))?;
+    let how = args.input.options(keys.iter().chain(excluded))?.within(args.limits.memory);
     let plan = args.limits.of_slice(plan, &interrupt);
     let mut digests = Digests { hasher: plan.hasher().clone(), key_type: Some(plan.key_type()) };
     let mut gather = plan.gather(args.slice)?;
@@ -251,7 +262,7 @@ fn build(args: SliceArgs) -> Result<Outcome> {
             "bytes": built.bytes,
         })
     };
-    output.report(args.report, "slice", text, fields)?;
+    output.report(args.report, Form::Slice, text, fields)?;
     Ok(Outcome::Yes)
 }
 
@@ -288,9 +299,9 @@ fn join(args: JoinArgs) -> Result<Outcome> {
         output => output,
     };
     let written = match args.output {
-        Some(_) => slices::join_to(&path, &slices).map(|bytes| ("filter", bytes)),
+        Some(_) => slices::join_to(&path, &slices).map(|bytes| (Form::Filter, bytes)),
         None => slices::write_manifest(path.parent().unwrap_or(Path::new(".")))
-            .map(|()| ("manifest", std::fs::metadata(&path).map_or(0, |data| data.len()))),
+            .map(|()| (Form::Manifest, std::fs::metadata(&path).map_or(0, |data| data.len()))),
     };
     let (form, bytes) = written.map_err(|error| match error {
         // The rounds that would count them are calls of the library.

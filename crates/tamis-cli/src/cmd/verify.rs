@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::args::{self, InputArgs};
 use crate::failure::{self, Conflict};
 use crate::input::{self, Options, Places, Source, total_bytes};
-use crate::json;
+use crate::json::{self, Form};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -114,7 +114,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let examples: Vec<(String, Value)> = members.examples(false).into_iter().chain(excluded.examples(true)).collect();
     if args.json {
         print_json(
-            "filter",
+            Form::Filter,
             json!({
                 "checksum": true,
                 "checked": members.checked,

@@ -1,8 +1,7 @@
 //! raw bytes -> text bytes: decompression, chosen by the first bytes and never by the name.
 //!
-//! Concatenated gzip members, zstd frames and xz streams are one text, as their tools have it. Archives and
-//! compressors that are not read here are refused by their signature: their bytes would pass as lines, and a filter of garbage
-//! looks like any other filter.
+//! Concatenated gzip members, zstd frames and xz streams are one text, as their tools have it. What else packs bytes is refused by
+//! [`super::sniff`].
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
@@ -23,57 +22,61 @@ const XZ_MEMORY: u64 = 2 << 30;
 const ZSTD_WINDOW_LOG: u32 = if usize::BITS >= 64 { 31 } else { 27 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Packing {
+pub(super) enum Packing {
     Gzip,
     Zstd,
     Xz,
-    Refused(&'static str),
+}
+
+impl Packing {
+    /// What packed a file that begins so.
+    pub(super) fn of(head: &[u8]) -> Option<Packing> {
+        if skippable(head) == Some(4) {
+            return Some(Packing::Zstd);
+        }
+        SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature)).map(|&(_, packing)| packing)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+            Packing::Xz => "xz",
+        }
+    }
 }
 
 /// First bytes. A zstd file may begin with a skippable frame (pzstd's do), whose first byte is 0x50 to 0x5f.
-const SIGNATURES: [(&[u8], Packing); 7] = [
-    (b"\x1f\x8b\x08", Packing::Gzip),
-    (b"\x28\xb5\x2f\xfd", Packing::Zstd),
-    (b"\xfd7zXZ\x00", Packing::Xz),
-    (b"BZh91AY&SY", Packing::Refused("bzip2")),
-    (b"PK\x03\x04", Packing::Refused("a zip archive")),
-    (b"\x04\x22\x4d\x18", Packing::Refused("lz4")),
-    (b"7z\xbc\xaf\x27\x1c", Packing::Refused("a 7z archive")),
-];
+const SIGNATURES: [(&[u8], Packing); 3] =
+    [(b"\x1f\x8b\x08", Packing::Gzip), (b"\x28\xb5\x2f\xfd", Packing::Zstd), (b"\xfd7zXZ\x00", Packing::Xz)];
 
 const SKIPPABLE: &[u8] = b"\x50\x2a\x4d\x18";
 
-/// U+FEFF in UTF-8, which editors put in front of text.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The text of an input.
-pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<Box<dyn Read + '_>> {
-    let start = head(&mut raw, |head| {
-        skippable(head).is_some_and(|n| n < 4) || SIGNATURES.iter().any(|(signature, _)| begins(signature, head))
-    })?;
-    let packing = if skippable(&start) == Some(4) {
-        Some(Packing::Zstd)
-    } else {
-        SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)).map(|&(_, packing)| packing)
-    };
+/// The unpacked bytes of an input, and what packed them.
+pub(super) fn decode(mut raw: Raw<'_>) -> io::Result<(Option<Packing>, Box<dyn Read + '_>)> {
+    let mut start = Vec::new();
+    // No further than needed, so that a line typed at a terminal is not held back.
+    while skippable(&start).is_some_and(|n| n < 4) || SIGNATURES.iter().any(|(signature, _)| begins(signature, &start))
+    {
+        if raw.by_ref().take(1).read_to_end(&mut start)? == 0 {
+            break;
+        }
+    }
+    let packing = Packing::of(&start);
     let (meter, begin) = raw.meter();
     let whole = Cursor::new(start).chain(raw);
-    let Some(packing) = packing else { return Ok(Box::new(whole)) };
+    let Some(packing) = packing else { return Ok((None, Box::new(whole))) };
     let packed = BufReader::with_capacity(BUFFER, whole);
-    let (name, reader): (_, Box<dyn Read + '_>) = match packing {
-        Packing::Gzip => ("gzip", Box::new(MultiGzDecoder::new(packed))),
+    let reader: Box<dyn Read + '_> = match packing {
+        Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
         Packing::Zstd => {
             let mut decoder = ZstdDecoder::with_buffer(packed)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-            ("zstd", Box::new(decoder))
+            Box::new(decoder)
         }
-        Packing::Xz => ("xz", xz(packed)?),
-        Packing::Refused(what) => {
-            let message = format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first");
-            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-        }
+        Packing::Xz => xz(packed)?,
     };
-    Ok(Box::new(Decoded { reader, name, meter, begin }))
+    Ok((Some(packing), Box::new(Decoded { reader, name: packing.name(), meter, begin })))
 }
 
 /// An xz stream or several.
@@ -91,28 +94,8 @@ fn xz<'a>(_: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
-/// The same text without a byte order mark.
-pub(super) fn skip_mark<'a>(mut reader: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-    let mut start = head(&mut reader, |head| begins(MARK, head))?;
-    if start == MARK {
-        start.clear();
-    }
-    Ok(Box::new(Cursor::new(start).chain(reader)))
-}
-
-/// Reads no further than `undecided` needs, so that a line typed at a terminal is not held back.
-fn head(reader: &mut dyn Read, undecided: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    while undecided(&head) {
-        if reader.take(1).read_to_end(&mut head)? == 0 {
-            break;
-        }
-    }
-    Ok(head)
-}
-
 /// Whether `head` is a beginning of `signature`, and not all of it.
-fn begins(signature: &[u8], head: &[u8]) -> bool {
+pub(super) fn begins(signature: &[u8], head: &[u8]) -> bool {
     head.len() < signature.len() && signature.starts_with(head)
 }
 
@@ -170,7 +153,7 @@ mod tests {
         let mut slow = Slow(bytes);
         let raw = Raw::open(&Source::Stdin, &mut slow, Rc::default()).unwrap();
         let mut out = Vec::new();
-        decode(raw)?.read_to_end(&mut out)?;
+        decode(raw)?.1.read_to_end(&mut out)?;
         Ok(out)
     }
 
@@ -260,35 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn other_packers_are_refused_by_name() {
-        for (bytes, what) in [(&b"BZh91AY&SY..."[..], "bzip2"), (b"PK\x03\x04...", "a zip archive")] {
-            let message = unpack(bytes).unwrap_err().to_string();
-            assert_eq!(message, format!("is {what}; expected plain, gzip, zstd or xz data; unpack it first"));
-        }
-        assert_eq!(unpack(b"BZh9 is a word").unwrap(), b"BZh9 is a word");
-    }
-
-    #[test]
     fn plain_text_is_untouched_and_read_no_further_than_needed() {
         for text in [&b""[..], b"\x1f", b"\x1f\x8b", b"\xfd7zX", b"a", b"(\xb5", b"P", b"PK"] {
             assert_eq!(unpack(text).unwrap(), text);
         }
         let mut input = Cursor::new(b"ab\n".to_vec());
-        assert_eq!(head(&mut input, |h| begins(b"xyz", h)).unwrap(), b"a");
+        decode(Raw::open(&Source::Stdin, &mut input, Rc::default()).unwrap()).unwrap();
         assert_eq!(input.position(), 1);
-    }
-
-    #[test]
-    fn byte_order_mark() {
-        let strip = |bytes: &'static [u8]| {
-            let mut out = Vec::new();
-            skip_mark(Box::new(Slow(bytes))).unwrap().read_to_end(&mut out).unwrap();
-            out
-        };
-        assert_eq!(strip(b"\xef\xbb\xbfa"), b"a");
-        assert_eq!(strip(b"\xef\xbb\xbf\xef\xbb\xbfa"), b"\xef\xbb\xbfa");
-        assert_eq!(strip(b"\xef\xbba"), b"\xef\xbba");
-        assert_eq!(strip(b"\xef"), b"\xef");
-        assert_eq!(strip(b""), b"");
     }
 }

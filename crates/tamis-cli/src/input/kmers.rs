@@ -22,7 +22,7 @@ use memchr::memchr;
 
 use super::sink::quote;
 use super::source::{Meter, Raw};
-use super::{Source, decode};
+use super::{Source, sniff};
 
 /// Read at a time.
 const BUFFER: usize = 1 << 18;
@@ -114,8 +114,8 @@ fn read_all(
 }
 
 fn open<'a>(input: &Source, stdin: &'a mut dyn Read, meter: Rc<Meter>) -> Result<Box<dyn Read + 'a>> {
-    let text = decode::decode(Raw::open(input, stdin, meter)?).and_then(decode::skip_mark);
-    text.map_err(|e| anyhow!("{input}: {e}"))
+    let reading = sniff::Reading { format: None, forced: false, records: false };
+    sniff::open(Raw::open(input, stdin, meter)?, reading).map_err(|e| anyhow!("{input}: {e}"))
 }
 
 /// The letters of a k-mer, for a message.

@@ -1,7 +1,10 @@
 //! text -> lines: one buffer that grows to the longest line, and `memchr`.
 //!
-//! A line ends with LF or CRLF, a record of `-0` with NUL; the last one may lack its end. Any other byte is
-//! part of the key, NUL and what is not UTF-8 included.
+//! A line ends with LF or CRLF (CR alone is one of them by now), a record of `-0` with NUL; the last one may lack its end. Any other byte
+//! is part of the key, also what is not UTF-8.
+//!
+//! A list of another program, as a hosts file, has a key inside every line. Nothing is taken out of it: that would be a guess. But such lines are
+//! counted, and a file of them is a warning.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -10,6 +13,8 @@ use anyhow::Result;
 use memchr::memchr;
 
 use super::sink::Sink;
+use crate::cmd::grouped;
+use crate::failure;
 
 /// Where the buffer begins: large enough to make system calls rare, small enough for the second-level cache.
 const BUFFER: usize = 1 << 18;
@@ -22,14 +27,85 @@ pub(super) const LIMIT: usize = 1 << 24;
 pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let null_separated = sink.options().null_separated;
     let mut lines = Lines::new(reader, if null_separated { 0 } else { b'\n' });
+    // Who says that it is text knows what is in it.
+    let mut census = Census { counting: sink.options().format.is_none(), ..Census::default() };
     while let Some((number, line)) = lines.next().map_err(|(line, e)| sink.error_at(line, e))? {
         sink.row(line);
         let key = if null_separated { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        if census.counting {
+            census.count(key);
+        }
         if sink.text(number, key)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
+    if let Some(found) = census.found() {
+        failure::warn(&sink.error(found).to_string());
+    }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Lines that look like those of another program's list.
+#[derive(Default)]
+struct Census {
+    /// Whether the next line is looked at: it is one of the first, or most of those were such lines.
+    counting: bool,
+    /// Lines that are not blank.
+    lines: u64,
+    hosts: u64,
+    rules: u64,
+    comments: u64,
+}
+
+impl Census {
+    /// So many lines decide whether the others are looked at.
+    const FIRST: u64 = 1000;
+
+    /// Addresses that lead nowhere, as hosts files have them before names.
+    const ADDRESSES: [&[u8]; 4] = [b"0.0.0.0", b"127.0.0.1", b"::1", b"::"];
+
+    fn count(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        let Some(&first) = line.first() else { return };
+        self.lines += 1;
+        match first {
+            b'0' | b'1' | b':' => {
+                let address = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+                self.hosts += u64::from(address.len() < line.len() && Census::ADDRESSES.contains(&address));
+            }
+            b'|' | b'@' => {
+                let rule = line.strip_prefix(b"@@").unwrap_or(line);
+                self.rules += u64::from(rule.starts_with(b"||") && rule.contains(&b'^'));
+            }
+            // A word behind the sign may be a key: a channel, a tag, a colour.
+            b'#' | b'!' => {
+                self.comments += u64::from(line.get(1).is_none_or(|&next| next == first || next.is_ascii_whitespace()))
+            }
+            _ => {}
+        }
+        self.counting = self.lines < Census::FIRST || self.is_other();
+    }
+
+    fn is_other(&self) -> bool {
+        2 * (self.hosts + self.rules + self.comments) > self.lines
+    }
+
+    /// What the lines look like, if they were all looked at.
+    fn found(&self) -> Option<String> {
+        if !self.counting || !self.is_other() {
+            return None;
+        }
+        let kinds = [
+            (self.hosts, "a hosts file (0.0.0.0 name)"),
+            (self.rules, "rules of an ad blocker (||name^)"),
+            (self.comments, "comments (#, !)"),
+        ];
+        let mut kinds = kinds.into_iter().filter(|&(lines, _)| lines > 0);
+        let (lines, what) = kinds.next()?;
+        let others: String = kinds.map(|(lines, what)| format!(", {} like {what}", grouped(lines))).collect();
+        let all = grouped(self.lines);
+        Some(format!("{} of {all} lines look like {what}{others} and are read as keys as they stand", grouped(lines)))
+    }
 }
 
 /// The number of the line that could not be read, and why.

@@ -13,10 +13,18 @@
 //! | lists, maps, structs                          | an error: a row may have any number of them |
 //!
 //! A column of second values is read with it, as many rows at a time.
+//!
+//! The crate believes what a file says of itself, and panics at some damage. So what it would take memory for is compared with the limit
+//! before ([`pages`]), and its panics are errors like others.
 
+mod pages;
+
+use std::cell::Cell as Flag;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use ::parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -28,25 +36,26 @@ use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use anyhow::{Result, bail};
 
 use super::SecondColumn;
+use super::lines::LIMIT;
 use super::sink::{Sink, list_columns};
 use super::source::Source;
+use crate::cmd::grouped;
 
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
 
-/// The first and the last four bytes of a file. Encrypted ones end otherwise, and are refused by the crate.
-const SIGNATURE: &[u8] = b"PAR1";
+/// The first and the last four bytes of a file.
+const SIGNATURE: &[u8; 4] = b"PAR1";
+
+/// The last four bytes of an encrypted one.
+const ENCRYPTED: &[u8; 4] = b"PARE";
 
 /// The chosen column of every row.
 pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<()>> {
     let mut file = source.open_file()?;
     let size = file.metadata().map_err(|e| sink.error(e))?.len();
-    let mut first = Vec::new();
-    (&file).take(4).read_to_end(&mut first).map_err(|e| sink.error(e))?;
-    if first != SIGNATURE {
-        bail!(sink.error("does not begin with PAR1; expected a parquet file (not compressed as a whole)"));
-    }
-    file.seek(SeekFrom::Start(0)).map_err(|e| sink.error(e))?;
+    check_ends(&mut file, size).map_err(|message| sink.error(message))?;
+    let again = file.try_clone().map_err(|e| sink.error(e))?;
     let reader = guard(|| SerializedFileReader::new(file)).map_err(|e| sink.error(e))?;
     let metadata = reader.metadata();
     let schema = metadata.file_metadata().schema_descr();
@@ -59,23 +68,27 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
         metadata.row_groups().iter().fold(0, |sum: u64, group| sum.saturating_add(group.num_rows().max(0) as u64));
 
     let meter = sink.meter();
-    let mut rows = Rows { nullable: false, row: 0, total, size, base: meter.bytes.get(), labels: None, sink };
+    let memory = sink.options().memory();
+    let mut rows =
+        Rows { nullable: false, row: 0, batch: BATCH, total, size, base: meter.bytes.get(), labels: None, sink };
     for i in 0..reader.num_row_groups() {
         let group = guard(|| reader.get_row_group(i)).map_err(|e| rows.error(e))?;
         let expected = rows.row.saturating_add(group.metadata().num_rows().max(0) as u64);
-        let open = |leaf: usize, rows: &Rows<'_, '_>| {
+        rows.batch = BATCH;
+        let open = |leaf: usize, rows: &mut Rows<'_, '_>| {
             let chunk = group.metadata().column(leaf);
             let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
             if offset < 0 || chunk.compressed_size() < 0 {
                 bail!(rows.error("the file is damaged: the next row group has a negative offset or size"));
             }
+            rows.batch = pages::check(&again, chunk, memory, rows.batch).map_err(|message| rows.error(message))?;
             let column = guard(|| group.get_column_reader(leaf)).map_err(|e| rows.error(e))?;
             Ok((column, chunk.column_descr().max_def_level() > 0))
         };
-        let (column, nullable) = open(leaf, &rows)?;
+        let (column, nullable) = open(leaf, &mut rows)?;
         rows.nullable = nullable;
         if let Some((leaf, signed)) = labels {
-            let (column, nullable) = open(leaf, &rows)?;
+            let (column, nullable) = open(leaf, &mut rows)?;
             rows.labels = Some(Labels { column, signed, nullable });
         }
         let flow = match column {
@@ -85,10 +98,10 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> Result<ControlFlow<(
             ColumnReader::Int32ColumnReader(column) => rows.drain(column, |rows, &v| rows.unsigned((v as u32).into())),
             ColumnReader::Int64ColumnReader(column) => rows.drain(column, |rows, &v| rows.unsigned(v as u64)),
             ColumnReader::ByteArrayColumnReader(column) => {
-                rows.drain(column, |rows, v: &ByteArray| rows.sink.text(rows.row, v.data()))
+                rows.drain(column, |rows, v: &ByteArray| rows.text(v.data()))
             }
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
-                rows.drain(column, |rows, v: &FixedLenByteArray| rows.sink.text(rows.row, v.data()))
+                rows.drain(column, |rows, v: &FixedLenByteArray| rows.text(v.data()))
             }
             _ => bail!(rows.error("the column has another type than the schema says")),
         }?;
@@ -169,6 +182,8 @@ struct Rows<'a, 'b> {
     nullable: bool,
     /// The current row, from 1.
     row: u64,
+    /// Rows decoded at a time.
+    batch: usize,
     total: u64,
     size: u64,
     base: u64,
@@ -185,7 +200,7 @@ struct Labels {
 
 impl Labels {
     /// The second values of the next rows; fewer only at the end.
-    fn next(&mut self, rows: usize) -> Result<Vec<Cell>, ParquetError> {
+    fn next(&mut self, rows: usize) -> Result<Vec<Cell>, String> {
         let (signed, nullable) = (self.signed, self.nullable);
         match &mut self.column {
             ColumnReader::Int32ColumnReader(column) if signed => {
@@ -197,12 +212,12 @@ impl Labels {
             }
             ColumnReader::Int64ColumnReader(column) => take(column, nullable, rows, |&v| Cell::Number(v as u64)),
             ColumnReader::ByteArrayColumnReader(column) => {
-                take(column, nullable, rows, |v: &ByteArray| Cell::Text(v.data().to_vec()))
+                take(column, nullable, rows, |v: &ByteArray| Cell::Text(v.clone()))
             }
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
-                take(column, nullable, rows, |v: &FixedLenByteArray| Cell::Text(v.data().to_vec()))
+                take(column, nullable, rows, |v: &FixedLenByteArray| Cell::Text(ByteArray::from(v.clone())))
             }
-            _ => Err(ParquetError::General("the second column has another type than the schema says".into())),
+            _ => Err("the second column has another type than the schema says".into()),
         }
     }
 }
@@ -210,7 +225,7 @@ impl Labels {
 /// One second value.
 enum Cell {
     Null,
-    Text(Vec<u8>),
+    Text(ByteArray),
     Number(u64),
     /// No key, but a second value like any other.
     Negative(i64),
@@ -228,11 +243,12 @@ fn take<T: DataType>(
     nullable: bool,
     rows: usize,
     cell: impl Fn(&T::T) -> Cell,
-) -> Result<Vec<Cell>, ParquetError> {
+) -> Result<Vec<Cell>, String> {
     let (mut levels, mut values): (Vec<i16>, Vec<T::T>) = (Vec::new(), Vec::new());
     let mut found = 0;
     while found < rows {
-        let (records, _, _) = column.read_records(rows - found, Some(&mut levels), None, &mut values)?;
+        let more = guard(|| column.read_records(rows - found, Some(&mut levels), None, &mut values));
+        let (records, _, _) = more?;
         if records == 0 {
             break;
         }
@@ -254,7 +270,7 @@ impl Rows<'_, '_> {
         loop {
             levels.clear();
             values.clear();
-            let batch = guard(|| column.read_records(BATCH, Some(&mut levels), None, &mut values));
+            let batch = guard(|| column.read_records(self.batch, Some(&mut levels), None, &mut values));
             let (records, _, _) = batch.map_err(|e| self.error(e))?;
             if records == 0 {
                 return Ok(ControlFlow::Continue(()));
@@ -263,7 +279,7 @@ impl Rows<'_, '_> {
             let share = u128::from(self.size) * u128::from(self.row) / u128::from(self.total.max(1));
             self.sink.meter().bytes.set(self.base + u64::try_from(share).unwrap_or(self.size).min(self.size));
             let labels = match &mut self.labels {
-                Some(labels) => guard(|| labels.next(records)),
+                Some(labels) => labels.next(records),
                 None => Ok(vec![]),
             };
             let labels = labels.map_err(|e| self.error(e))?;
@@ -276,7 +292,10 @@ impl Rows<'_, '_> {
                 match labels.get(i) {
                     None => {}
                     Some(Cell::Null) => self.sink.no_second(),
-                    Some(Cell::Text(text)) => self.sink.second(text),
+                    Some(Cell::Text(text)) => {
+                        self.check_length(text.data())?;
+                        self.sink.second(text.data());
+                    }
                     Some(&Cell::Number(number)) => self.sink.second_number(number),
                     Some(Cell::Negative(value)) if self.sink.options().second_holds == SecondColumn::Value => {
                         bail!(self.sink.error_at(self.row, format_args!("the value is {value}, expected 0 or more")))
@@ -295,6 +314,19 @@ impl Rows<'_, '_> {
         }
     }
 
+    fn text(&mut self, value: &[u8]) -> Result<ControlFlow<()>> {
+        self.check_length(value)?;
+        self.sink.text(self.row, value)
+    }
+
+    /// Values have the limit of lines.
+    fn check_length(&self, value: &[u8]) -> Result<()> {
+        if value.len() > LIMIT {
+            bail!(self.sink.error_at(self.row, format_args!("too long; expected at most {LIMIT} bytes for a value")));
+        }
+        Ok(())
+    }
+
     fn signed(&mut self, value: i64) -> Result<ControlFlow<()>> {
         self.sink.integer(self.row, value.into())
     }
@@ -309,7 +341,55 @@ impl Rows<'_, '_> {
     }
 }
 
-/// The crate meets some damaged files with a panic. Here they are errors like the others, below the panic's own words.
-fn guard<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".into())))
+/// Whether the ends of a file are those of a whole one; an error says what is wrong with it.
+fn check_ends(file: &mut File, size: u64) -> Result<(), String> {
+    const EXPECTED: &str = "expected a whole Parquet file";
+    let failed = |error: std::io::Error| error.to_string();
+    let mut first = Vec::new();
+    (&mut *file).take(4).read_to_end(&mut first).map_err(failed)?;
+    if first != SIGNATURE && first != ENCRYPTED {
+        return Err("does not begin with PAR1; expected a parquet file (not compressed as a whole)".into());
+    }
+    if size < 12 {
+        return Err(format!("is too short, {size} bytes; {EXPECTED}"));
+    }
+    let mut last = [0; 8];
+    file.seek(SeekFrom::End(-8)).and_then(|_| file.read_exact(&mut last)).map_err(failed)?;
+    let [a, b, c, d, signature @ ..] = last;
+    match &signature {
+        SIGNATURE => {}
+        ENCRYPTED => return Err("is encrypted; expected a plain Parquet file".into()),
+        _ => return Err(format!("does not end with PAR1; {EXPECTED}; was it cut?")),
+    }
+    let contents = u64::from(u32::from_le_bytes([a, b, c, d]));
+    if contents > size - 12 {
+        let (contents, size) = (grouped(contents), grouped(size));
+        return Err(format!("its table of contents would have {contents} bytes, and all of it has {size}; {EXPECTED}"));
+    }
+    Ok(())
+}
+
+thread_local! {
+    /// Whether a panic of this thread is about to be an error.
+    static GUARDED: Flag<bool> = const { Flag::new(false) };
+}
+
+/// What the crate says of a file, on one line. It meets some damage with a panic: no word of that is printed.
+fn guard<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let other = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                other(info);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    match read {
+        Ok(read) => read.map_err(|error| format!("the file is damaged ({})", error.to_string().replace('\n', " "))),
+        Err(_) => Err("the file is damaged".into()),
+    }
 }

@@ -124,7 +124,10 @@ fn lines_of_every_sort() {
     dir.put("dos", "a\r\nb\r\n\r\nc\r\n");
     dir.put("open", "a\nb\n\nc");
     dir.put("marked", "\u{feff}a\nb\n\nc\n");
-    for name in ["unix", "dos", "open", "marked"] {
+    dir.put("mac", "a\rb\r\rc\r");
+    dir.put("mixed", "a\rb\r\n\rc\n");
+    dir.put("wide", "\u{feff}a\r\nb\n\nc".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    for name in ["unix", "dos", "open", "marked", "mac", "mixed", "wide"] {
         let reading = dir.read(&[name]);
         assert_eq!(reading.keys, texts(&["a", "b", "c"]), "{name}");
         assert_eq!(reading.counts.blank, 1, "{name}");
@@ -139,10 +142,15 @@ fn lines_of_every_sort() {
 
 #[test]
 fn bytes_are_bytes() {
-    let dir = TestDir::new();
-    dir.put("raw", b"\0\nx\0y\n\xff\xfe\xc3\n \t\na\rb\n\xef\xbb\xbfz\n\r\r\n");
-    let expected: [&[u8]; 7] = [b"\0", b"x\0y", b"\xff\xfe\xc3", b" \t", b"a\rb", b"\xef\xbb\xbfz", b"\r"];
+    let mut dir = TestDir::new();
+    dir.put("raw", b"z\n\xff\xfe\xc3\n \t\n\xef\xbb\xbfz\n");
+    let expected: [&[u8]; 4] = [b"z", b"\xff\xfe\xc3", b" \t", b"\xef\xbb\xbfz"];
     assert_eq!(dir.read(&["raw"]).keys, expected.map(|key| Key::B(key.to_vec())));
+    dir.put("nul", b"a\nx\0y\n");
+    let help = "expected text; use -0 if NUL bytes end the keys, or --format text to keep them";
+    assert_eq!(dir.error(&["nul"]), format!("nul: line 2: a NUL byte; {help}"));
+    dir.options.format = Some(Format::Text);
+    assert_eq!(dir.read(&["nul"]).keys, [&b"a"[..], b"x\0y"].map(|key| Key::B(key.to_vec())));
 }
 
 #[test]
@@ -221,7 +229,7 @@ fn damaged_streams_name_file_and_line() {
     dir.put("x.txt.bz2", b"BZh91AY&SY....");
     assert_eq!(
         dir.error(&["x.txt.bz2"]),
-        "x.txt.bz2: is bzip2; expected plain, gzip, zstd or xz data; unpack it first"
+        "x.txt.bz2: is bzip2 data; expected lines of text; unpack it first, or --format text to read it as lines"
     );
 }
 
@@ -646,6 +654,103 @@ fn labels_of_every_format() {
 }
 
 /// Nulls on either side, several batches, pages and row groups: keys and second values stay beside each other.
+/// What one column of a text file would take is known before it is taken.
+#[test]
+fn parquet_within_the_memory() {
+    let keys: Vec<String> = (0..6000).map(|i| format!("{:0>50}", i * i)).collect();
+    let column = || Column::Bytes(keys.iter().map(|key| Some(key.clone().into_bytes())).collect());
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(Default::default()),
+        Compression::GZIP(Default::default()),
+    ] {
+        let mut dir = TestDir::new();
+        dir.put("a.parquet", parquet_file("optional binary k (UTF8);", codec, &[vec![column()]]));
+        dir.options.memory = Some(2_000_000);
+        assert_eq!(dir.read(&["a.parquet"]).keys.len(), 6000);
+        for memory in [10_000, 400_000] {
+            dir.options.memory = Some(memory);
+            let error = dir.error(&["a.parquet"]);
+            let start = "a.parquet: after row 0: a page unpacks to ";
+            assert!(error.starts_with(start) && error.ends_with("; use a larger --memory"), "{memory}: {error}");
+        }
+    }
+    // The dictionary is held with a place for each value, and gzip may unpack to more than is said.
+    let properties = |codec| WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false);
+    let write = |value: Vec<u8>, properties: WriterProperties| {
+        let schema = Arc::new(parse_message_type("message m { required binary k; }").unwrap());
+        let mut out = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut out, schema, Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<::parquet::data_type::ByteArrayType>().write_batch(&[value.into()], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        out
+    };
+    let mut dir = TestDir::new();
+    let honest = write(vec![b'x'; 99_996], properties(Compression::GZIP(Default::default())).build());
+    let varint = |n: u32| [n as u8 | 0x80, (n >> 7) as u8 | 0x80, (n >> 14) as u8];
+    let at = honest.windows(3).position(|bytes| bytes == varint(200_000)).unwrap();
+    let lying = [&honest[..at], &varint(80_000), &honest[at + 3..]].concat();
+    dir.put("lying.parquet", lying);
+    dir.options.memory = Some(50_000);
+    let expected = "lying.parquet: after row 0: a page unpacks to 50,001 bytes or more; expected at most 50,000; use a larger --memory";
+    assert_eq!(dir.error(&["lying.parquet"]), expected);
+    dir.options.memory = Some(200_000);
+    assert!(dir.error(&["lying.parquet"]).starts_with("lying.parquet: after row 0: the file is damaged"));
+    // A value has the limit of a line.
+    for (length, fits) in [(1 << 24, true), ((1 << 24) + 1, false)] {
+        dir.put("long.parquet", write(vec![b'x'; length], properties(Compression::ZSTD(Default::default())).build()));
+        dir.options.memory = None;
+        match fits {
+            true => assert_eq!(dir.read(&["long.parquet"]).counts.key_bytes, length as u64),
+            false => assert_eq!(
+                dir.error(&["long.parquet"]),
+                "long.parquet: row 1: too long; expected at most 16777216 bytes for a value"
+            ),
+        }
+    }
+    // Values that repeat the one before are decoded a few at a time.
+    let delta = properties(Compression::UNCOMPRESSED).set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY);
+    dir.put("delta.parquet", write(vec![b'x'; 1000], delta.build()));
+    dir.options.memory = Some(3000);
+    assert_eq!(dir.read(&["delta.parquet"]).keys.len(), 1);
+}
+
+#[test]
+fn parquet_without_its_ends() {
+    let dir = TestDir::new();
+    let column = Column::I64(vec![Some(1), Some(2)]);
+    let whole = parquet_file("optional int64 k;", Compression::SNAPPY, &[vec![column]]);
+    let end = whole.len() - 8;
+    let long = u32::try_from(whole.len()).unwrap().to_le_bytes();
+    let size = whole.len();
+    for (bytes, what) in [
+        (b"PAR1".to_vec(), "is too short, 4 bytes; expected a whole Parquet file".to_string()),
+        (b"PAR1PAR1".to_vec(), "is too short, 8 bytes; expected a whole Parquet file".into()),
+        (
+            b"PAR1xxxxPAR1".to_vec(),
+            "its table of contents would have 2,021,161,080 bytes, and all of it has 12; expected a whole Parquet file"
+                .into(),
+        ),
+        (
+            [&whole[..end], &long, b"PAR1"].concat(),
+            format!(
+                "its table of contents would have {size} bytes, and all of it has {size}; expected a whole Parquet file"
+            ),
+        ),
+        (whole[..size - 1].to_vec(), "does not end with PAR1; expected a whole Parquet file; was it cut?".into()),
+        ([&whole[..size - 4], b"PARE"].concat(), "is encrypted; expected a plain Parquet file".into()),
+        (whole[1..].to_vec(), "does not begin with PAR1; expected a parquet file (not compressed as a whole)".into()),
+    ] {
+        dir.put("a.parquet", bytes);
+        assert_eq!(dir.error(&["a.parquet"]), format!("a.parquet: {what}"));
+    }
+}
+
 #[test]
 fn parquet_labels() {
     let mut dir = TestDir::new().column("key");

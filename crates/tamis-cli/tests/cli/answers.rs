@@ -1,6 +1,6 @@
 //! command lines -> what they print and how they end: build, query, inspect, verify.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::test_dir::{TestDir, quickstart};
+use crate::test_dir::{TestDir, numbers, quickstart};
 
 /// `d.tamis` holds the deny list.
 fn with_deny() -> TestDir {
@@ -407,7 +407,7 @@ fn the_document_shows_what_is_printed() {
         assert_eq!(run.err, "", "{command}");
         printed = printed.replace(example, &format!("{command}\n{}", String::from_utf8(run.out).unwrap()));
     }
-    assert_eq!(examples.len(), 53);
+    assert_eq!(examples.len(), 57);
     let mut types = BTreeMap::new();
     for line in printed.lines().filter(|line| line.starts_with('{')) {
         one_type_per_field(&serde_json::from_str(line).unwrap(), &mut types);
@@ -416,6 +416,136 @@ fn the_document_shows_what_is_printed() {
         fs::write(&path, &printed).unwrap();
     }
     assert!(printed == document, "docs/json.md differs from what is printed; expected:\n{printed}");
+}
+
+/// Commands that print every form of object, with what is in none of the repository's files before them.
+const PRINTED: &[&str] = &[
+    "build keys.txt -o f.tamis",
+    "build t.csv --column key --partition-column part -o parts.tamis",
+    "build keys.txt --workload log.tsv -o w.tamis",
+    "build keys.txt --exclude others.txt --exact -o base.tamis",
+    "build keys.txt --exclude others.txt --changing -o changing.tamis",
+    "build names.txt --exclude words.txt --exact --learn -o learned.tamis",
+    "build hosts.txt -o hosts.tamis",
+    "build keys.txt --exclude keys.txt -o none.tamis",
+    "plan keys.txt",
+    "plan keys.txt --html page.html",
+    "query f.tamis keys.txt",
+    "query parts.tamis t.csv --column key --partition-column part",
+    "query -c f.tamis keys.txt",
+    "diff base.tamis --keys less.txt --exclude more.txt -o one.patch",
+    "patch base.tamis one.patch -o patched.tamis",
+    "verify f.tamis --keys others.txt",
+    "add changing.tamis some.txt",
+    "exclude changing.tamis never.txt",
+    "remove changing.tamis some.txt",
+    "map build pairs.tsv -o map.tamis",
+    "map get map.tamis --key a",
+    "map get -c map.tamis --key a",
+    "map verify map.tamis --pairs wrong.tsv",
+    "sets build --pairs sets.tsv --kind bloom -o sets.tamis",
+    "sets build s.fa --kmer 5 -o kmers.tamis",
+    "sets query sets.tamis --key a",
+    "sets query kmers.tamis s.fa --threshold 0.5",
+    "sets query -c sets.tamis --key a",
+    "sets add sets.tamis names.txt",
+    "sets verify sets.tamis others.txt",
+    "sets freeze sets.tamis names.txt -o frozen.tamis",
+    "sets merge sets.tamis frozen.tamis -o merged.tamis",
+    "sets remove sets.tamis names",
+    "slice plan keys.txt --shard-bytes 4096 --slices 2 -o plan.json",
+    "slice build plan.json keys.txt --slice 0 -o slices",
+    "slice build plan.json keys.txt --slice 1 -o slices",
+    "slice join slices -o joined.tamis",
+    "slice join slices --manifest",
+    "inspect f.tamis",
+    "inspect parts.tamis",
+    "inspect changing.tamis",
+    "inspect learned.tamis",
+    "inspect one.patch",
+    "inspect patched.tamis",
+    "inspect map.tamis",
+    "inspect sets.tamis --names",
+    "inspect kmers.tamis",
+    "inspect slices",
+    "inspect slices/slice-00000.tamis",
+    "inspect golden-maps/sequence.tamis",
+    "inspect golden-adaptive/broom_small.tamis",
+    "inspect golden-learned/sandwich.tamis",
+    "inspect none",
+    "inspect keys.txt",
+];
+
+/// Every name of a field, wherever it is.
+fn field_names(value: &Value, names: &mut BTreeSet<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        names.insert(name.clone());
+        field_names(value, names);
+    }
+    value.as_array().into_iter().flatten().for_each(|item| field_names(item, names));
+}
+
+/// docs/json.md has every command that prints JSON, every form, and every field: of commands, as the program itself lists them.
+#[cfg(unix)]
+#[test]
+fn the_document_has_every_form_and_field() {
+    let dir = TestDir::new();
+    let lines = |line: &dyn Fn(u64) -> String| (0..3000).map(line).collect::<String>();
+    for (name, text) in [
+        ("keys.txt", numbers(0..3000)),
+        ("less.txt", numbers(2..3000)),
+        ("others.txt", numbers(3000..6000)),
+        ("more.txt", numbers(3000..6000) + "0\n1\n"),
+        ("some.txt", "a\n".into()),
+        ("never.txt", "b\n".into()),
+        ("hosts.txt", "0.0.0.0 a\n".into()),
+        ("t.csv", "key,part\na,x\nb,y\n".into()),
+        ("log.tsv", "a\t3\nb\t4\n".into()),
+        ("pairs.tsv", "a\t3\nb\t4\n".into()),
+        ("wrong.tsv", "a\t4\n".into()),
+        ("sets.tsv", "a\tx\nb\ty,x\n".into()),
+        ("s.fa", ">s\nACGTACGT\n".into()),
+        ("names.txt", lines(&|i| format!("login-{i}\n"))),
+        ("words.txt", lines(&|i| format!("{i}.shop\n"))),
+    ] {
+        dir.put(name, text);
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../tamis/tests");
+    for folder in ["golden-maps", "golden-adaptive", "golden-learned"] {
+        std::os::unix::fs::symlink(format!("{golden}/{folder}"), dir.path(folder)).unwrap();
+    }
+    fs::create_dir(dir.path("slices")).unwrap();
+    let (mut commands, mut forms, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for line in PRINTED {
+        let run = dir.run(&format!("{line} --json"));
+        let printed = String::from_utf8(run.out).unwrap() + &run.err;
+        assert!(!printed.is_empty(), "{line}");
+        for line in printed.lines() {
+            let object: Value = serde_json::from_str(line).unwrap();
+            commands.insert(object["command"].as_str().unwrap().to_string());
+            forms.extend(object["form"].as_str().map(str::to_string));
+            field_names(&object, &mut names);
+        }
+    }
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+    let row = document.lines().find(|line| line.starts_with("| `form` | ")).unwrap();
+    assert_eq!(forms, row.split('`').skip(3).step_by(2).map(str::to_string).collect());
+    let missing: Vec<_> = names.iter().filter(|name| !document.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/json.md does not have the fields {missing:?}");
+    // Commands with the option, by the manual.
+    fs::create_dir(dir.path("manual")).unwrap();
+    dir.run("man -o manual").text(0);
+    let mut all = BTreeSet::new();
+    for page in fs::read_dir(dir.path("manual")).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = page.file_stem().unwrap().to_str().unwrap().strip_prefix("tamis-");
+        let text = fs::read_to_string(&page).unwrap().replace('\\', "");
+        all.extend(name.filter(|_| text.contains("--json")).map(|name| name.replace('-', " ")));
+    }
+    assert_eq!(commands, all, "printed here, and all");
+    let headings: BTreeSet<&str> =
+        document.lines().filter_map(|line| line.strip_prefix("## ")).flat_map(|heading| heading.split(", ")).collect();
+    let missing: Vec<_> = all.iter().filter(|name| !headings.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/json.md has no heading for {missing:?}");
 }
 
 #[test]

@@ -19,13 +19,13 @@ pub(crate) fn gzip(data: &[u8]) -> Vec<u8> {
     out
 }
 
-fn zst(data: &[u8]) -> Vec<u8> {
+pub(crate) fn zst(data: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(vec![], 1).unwrap();
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
 
-fn xz(data: &[u8]) -> Vec<u8> {
+pub(crate) fn xz(data: &[u8]) -> Vec<u8> {
     let mut out = vec![];
     liblzma::bufread::XzEncoder::new(data, 0).read_to_end(&mut out).unwrap();
     out
@@ -134,7 +134,8 @@ fn lines_are_cleaned_up() {
     }
     assert_eq!(dir.feed("query -0 plain.tamis", "one\0no\0two words").text(0), "one\0two words\0");
     // Without the clean-up these are other keys.
-    dir.feed("query plain.tamis", " one\nONE\none\0two\n").text(1);
+    dir.feed("query plain.tamis", " one\nONE\noneself\n").text(1);
+    dir.feed("query plain.tamis --format text", "one\0two\n").text(1);
 }
 
 #[test]
@@ -142,8 +143,8 @@ fn any_bytes_are_a_key() {
     let dir = TestDir::new();
     let long = "x".repeat(1_000_000);
     let input = [b"nul\0inside\nnot \xff\xfe text\n", long.as_bytes(), b"\n\xf0\x9f\xa7\x80"].concat();
-    dir.feed("build -o out.tamis --fpr 1e-9", &input).text(0);
-    let run = dir.feed("query out.tamis", &input);
+    dir.feed("build -o out.tamis --fpr 1e-9 --format text", &input).text(0);
+    let run = dir.feed("query out.tamis --format text", &input);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     assert!(run.out == [&input[..], b"\n"].concat());
     dir.feed("query out.tamis", b"nul\nnot \xff\xfe\n").text(1);

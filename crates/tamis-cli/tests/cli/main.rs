@@ -11,6 +11,7 @@ mod formats;
 mod goals;
 #[cfg(unix)]
 mod guide;
+mod inputs;
 mod learn;
 mod maps;
 mod negatives;

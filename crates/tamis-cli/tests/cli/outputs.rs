@@ -30,6 +30,36 @@ fn a_file_with_a_secret_is_for_its_owner() {
     }
 }
 
+/// Devices have no end: what is read whole says what it expects, or is refused.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_not_read_to_its_end() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..10));
+    dir.run("build keys.txt -o f.tamis").text(0);
+    dir.run("build keys.txt --changing -o c.tamis").text(0);
+    for (line, message) in [
+        ("slice build /dev/zero keys.txt --slice 0 -o x", "/dev/zero: more than 1,048,576 bytes; expected a plan"),
+        ("build /dev/zero -o x", "/dev/zero: line 1: a NUL byte; "),
+        ("build /dev/zero --format csv -o x", "/dev/zero: line 1: a NUL byte; "),
+        ("build /dev/zero --format text -o x", "/dev/zero: line 1: too long; expected at most 16777216 bytes"),
+        ("query /dev/zero keys.txt", "/dev/zero: is a pipe or a device; "),
+        ("map build keys.txt --alphabet /dev/zero -o x", "/dev/zero: line 1: too long; "),
+        ("add c.tamis /dev/zero", "/dev/zero: line 1: a NUL byte; "),
+        ("build keys.txt --secret-file /dev/zero -o x", "--secret-file /dev/zero: not a secret; "),
+        ("slice join /dev/zero -o x", "/dev/zero: "),
+        ("sets merge /dev/zero /dev/zero -o x", "/dev/zero: "),
+    ] {
+        let found = dir.run(line);
+        assert!(found.code != Some(0) && found.err.starts_with(&format!("tamis: {message}")), "{line}: {}", found.err);
+    }
+    // A file of ours from standard input, too.
+    for line in ["query - --key a", "inspect -", "map get - --key a", "patch - f.tamis -o x"] {
+        let run: Run = dir.command(line).stdin(File::open("/dev/zero").unwrap()).output().unwrap().into();
+        assert!(run.failure(3).starts_with("standard input: not a tamis file"), "{line}");
+    }
+}
+
 #[test]
 fn an_input_is_never_replaced() {
     let dir = TestDir::new();
@@ -69,6 +99,72 @@ fn an_input_is_never_replaced() {
         }
     }
     assert_eq!((dir.read("in.tsv"), dir.read("index.tamis")), (text.as_bytes().to_vec(), index));
+    // Files that are no lists of keys, and are read.
+    dir.put("more.txt", "4\n");
+    dir.put("secret", "00112233445566778899aabbccddeeff\n");
+    for line in [
+        "build keys.txt --exclude more.txt --exact -o base.tamis",
+        "diff base.tamis --keys keys.txt --exclude more.txt -o p1",
+        "diff base.tamis --patch p1 --keys keys.txt --exclude more.txt -o p2",
+        "build keys.txt --exclude more.txt --secret-file secret -o secret.tamis",
+        "diff secret.tamis --secret-file secret --keys keys.txt --exclude more.txt -o p3",
+        "build keys.txt --changing --secret-file secret -o changing.tamis",
+        "sets build keys.txt --kind bloom --secret-file secret -o secretsets.tamis",
+        "slice plan keys.txt -o plan.json",
+        "slice build plan.json keys.txt --slice 0 -o slice-00000.tamis",
+    ] {
+        dir.run(&format!("{line} -q")).text(0);
+    }
+    fs::hard_link(dir.path("p2"), dir.path("p2.link")).unwrap();
+    for (line, message) in [
+        ("patch base.tamis p1 -o p1", "is a patch; expected another file"),
+        ("patch base.tamis p1 p2 -o p2.link", "is a patch; expected another file"),
+        ("patch secret.tamis p3 --secret-file secret -o secret", "is the secret; expected another file"),
+        (
+            "diff base.tamis --keys keys.txt --exclude more.txt -o base.tamis",
+            "is the filter or a patch of it; expected another file",
+        ),
+        (
+            "diff base.tamis --patch p1 --keys keys.txt --exclude more.txt -o p1",
+            "is the filter or a patch of it; expected another file",
+        ),
+        (
+            "diff secret.tamis --secret-file secret --keys keys.txt --exclude more.txt -o secret",
+            "is the secret; expected another file",
+        ),
+        ("add changing.tamis more.txt --secret-file secret -o secret", "is the secret; expected another file"),
+        (
+            "add changing.tamis more.txt --secret-file secret -o more.txt",
+            "is a file of keys; expected another file for the filter",
+        ),
+        ("sets add secretsets.tamis more.txt --secret-file secret -o secret", "is the secret; expected another file"),
+        ("sets remove secretsets.tamis keys --secret-file secret -o secret", "is the secret; expected another file"),
+        (
+            "sets freeze secretsets.tamis keys.txt --secret-file secret -o secret",
+            "is the secret; expected another file",
+        ),
+        (
+            "sets merge secretsets.tamis secretsets.tamis --secret-file secret -o secret",
+            "is the secret; expected another file",
+        ),
+        (
+            "slice build plan.json keys.txt --slice 0 -o plan.json",
+            "is a file of keys; expected another file for the slice",
+        ),
+        (
+            "slice join slice-00000.tamis -o slice-00000.tamis",
+            "is a file of keys; expected another file for the filter",
+        ),
+    ] {
+        let output = line.rsplit(' ').next().unwrap();
+        assert_eq!(dir.error(line), format!("-o {output}: {message}"), "{line}");
+    }
+    assert_eq!(
+        dir.error("plan keys.txt --secret-file secret --html secret"),
+        "--html secret: is the secret; expected another file"
+    );
+    // The old filter may be replaced.
+    dir.run("patch base.tamis p1 p2 -o base.tamis").text(0);
     // Standard input that is not read does no harm, and what is no input is replaced.
     let stdin = File::open(dir.path("in.tsv")).unwrap();
     let run: Run = dir.command("build keys.txt -o hard.tsv").stdin(stdin).output().unwrap().into();

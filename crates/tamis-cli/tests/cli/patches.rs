@@ -217,7 +217,7 @@ fn what_does_not_fit_is_named() {
         ("diff base --keys keys1 -o keys1", "-o keys1: is a file of keys; expected another file for the patch"),
         (
             "diff base --keys keys1 -o base",
-            "-o base: is the filter or a patch of it; expected another file for the patch",
+            "-o base: is the filter or a patch of it; expected another file",
         ),
         ("query base --patch missing keys0", "missing: no such file; expected a patch file"),
     ] {

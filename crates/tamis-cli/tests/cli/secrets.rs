@@ -90,6 +90,59 @@ fn every_command_takes_a_secret_file() {
     assert!(!dir.path("new").exists());
 }
 
+/// Of processes that draw a secret for one file, all use the one that was written.
+#[test]
+fn one_new_secret_is_for_all() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..300));
+    dir.put("pairs.tsv", "a\t1\nb\t2\n");
+    let lines = [
+        "build keys.txt -o 0.tamis",
+        "build keys.txt -o 1.tamis",
+        "map build pairs.tsv -o 2.tamis",
+        "sets build keys.txt -o 3.tamis",
+        "build keys.txt --changing -o 4.tamis",
+    ];
+    for round in 0..20 {
+        let start = |line: &&str| dir.command(&format!("{line} -q --secret-file s")).spawn().unwrap();
+        let children: Vec<_> = lines.iter().map(start).collect();
+        for child in children {
+            crate::test_dir::Run::from(child.wait_with_output().unwrap()).text(0);
+        }
+        let secret = dir.read("s");
+        for file in 0..lines.len() {
+            dir.run(&format!("inspect {file}.tamis --secret-file s")).text(0);
+        }
+        assert!(dir.read("0.tamis") == dir.read("1.tamis"), "round {round}");
+        assert_eq!((secret.len(), dir.names().iter().filter(|name| name.contains(".part")).count()), (33, 0));
+        fs::remove_file(dir.path("s")).unwrap();
+    }
+}
+
+/// A secret is written before keys are hashed with it, and another process may have read it when the build fails.
+#[test]
+fn a_build_that_fails_leaves_its_secret() {
+    let dir = TestDir::new();
+    dir.put("keys.txt", numbers(0..300));
+    for line in ["build keys.txt --bits-per-key 0.01", "build keys.txt --exclude keys.txt"] {
+        let run = dir.run(&format!("{line} -o x --secret-file s"));
+        assert!(run.code != Some(0) && !dir.path("x").exists());
+        let secret = dir.read("s");
+        dir.run("build keys.txt -o f.tamis -q --secret-file s").text(0);
+        assert_eq!(dir.read("s"), secret);
+        fs::remove_file(dir.path("s")).unwrap();
+    }
+    // What is wrong before that writes none.
+    for line in ["build none.txt", "build keys.txt --fpr 1", "build keys.txt -o none/f.tamis"] {
+        dir.run(&format!("{line} -o x --secret-file s")).complaint();
+        assert!(!dir.path("s").exists(), "{line}");
+    }
+    for (output, secret) in [("x", "x"), ("./x", "x"), ("tmp/../x", "x")] {
+        let message = dir.error(&format!("build keys.txt -o {output} --secret-file {secret}"));
+        assert_eq!(message, format!("--secret-file {secret}: is the file to build; expected another one"));
+    }
+}
+
 #[test]
 fn notes_and_identities_are_shown() {
     let dir = TestDir::new();

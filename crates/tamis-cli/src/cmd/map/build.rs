@@ -17,9 +17,10 @@ use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
-use crate::secret::{Created, SecretFile};
+use crate::secret::SecretFile;
 
 /// Build a map from keys and their values
 ///
@@ -102,7 +103,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let output = Output::new("-o", &args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;
     let alphabet = if declared.is_empty() { None } else { Some(Alphabet::read(&declared, typing)?) };
-    let secret = args.shared.secret_file()?;
+    let secret = args.shared.secret_file()?.map(|secret| secret.write(&args.output)).transpose()?;
     let build = options(&args, secret.as_ref(), &interrupt)?;
     let mut intake = Intake { build: Some((build, alphabet)), pairs: None };
     let bar = Bar::bytes("reading", total_bytes(&sources));
@@ -119,11 +120,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             pushed => Ok(Ok(pushed.map_err(tamis::Error::from)?)),
         }
     };
-    let (counts, places) = pairs::for_each(&sources, &args.input.options(), typing, progress, push)?;
+    let read_options = args.input.options().within(args.shared.limits.memory);
+    let (counts, places) = pairs::for_each(&sources, &read_options, typing, progress, push)?;
     drop(bar);
     let pairs = intake.close()?;
     interrupt.build()?;
-    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
     let (report, map) = match write(&output, *pairs, secret.as_ref().map(|file| file.secret)) {
         Err(error) => match error.downcast_ref() {
             Some(tamis::Error::Build(BuildError::TwoValues { count, first })) => {
@@ -134,9 +135,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         },
         Ok(built) => built,
     };
-    created.into_iter().for_each(Created::keep);
     let text = || as_text(&output, &counts, &report, map.as_ref());
-    output.report(args.report, "map", text, || as_fields(&counts, &report, map.as_ref()))?;
+    output.report(args.report, Form::Map, text, || as_fields(&counts, &report, map.as_ref()))?;
     Ok(Outcome::Yes)
 }
 

@@ -15,7 +15,7 @@ use super::{open, query_error};
 use crate::Outcome;
 use crate::args::{QueriedKeys, TextArgs};
 use crate::input::{At, KeyRef, SecondValue};
-use crate::json;
+use crate::json::{self, Form};
 use crate::mapped::VerifyArgs;
 use crate::screen::{self, Stdout};
 use crate::secret::SecretArgs;
@@ -59,7 +59,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let counts = answer_all(&sources, &options, args.count, &mut query)?;
     let matches = query.matches;
     match (args.count, args.json) {
-        (true, true) => print_json("map", json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?,
+        (true, true) => {
+            print_json(Form::Map, json!({ "keys": counts.keys, "matches": matches, "blank": counts.blank }))?
+        }
         (true, false) => print(&format!("{matches}\n"))?,
         _ => {}
     }
@@ -121,7 +123,7 @@ fn write_answer(out: &mut impl Write, args: &Args, key: &[u8], value: Option<Val
             Some(Value::Bytes(bytes)) => json::put(&mut fields, "value", bytes),
             Some(number) => fields["value"] = number.to_string().into(),
         }
-        return writeln!(out, "{}", json::object(Some("map"), fields));
+        return writeln!(out, "{}", json::object(Some(Form::Map), fields));
     }
     if value.is_none() && !args.all {
         return Ok(());

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::args;
 use crate::input::pairs::{self, Typing};
 use crate::input::{self, KeyRef, Source, total_bytes};
-use crate::json;
+use crate::json::{self, Form};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     }
     if args.json {
         let examples: Vec<Json> = examples.into_iter().map(|(_, fields)| fields).collect();
-        print_json("map", json!({ "checksum": true, "checked": checked, "wrong": wrong, "examples": examples }))?;
+        print_json(Form::Map, json!({ "checksum": true, "checked": checked, "wrong": wrong, "examples": examples }))?;
     } else {
         let mut out = "checksum    right\n".to_string();
         if !args.pairs.is_empty() {

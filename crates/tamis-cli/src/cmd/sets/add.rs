@@ -16,6 +16,7 @@ use crate::args::{LimitArgs, ReportArgs};
 use crate::input::sets::Read;
 use crate::input::{KeyRef, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -52,7 +53,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index, how)?;
     let (inputs, read_options) = args.members.find(index.kmer(), false)?;
     args.limits.check()?;
-    let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
+    let output = changed(&args.index, args.output.as_ref(), inputs.sources(), &args.secret)?;
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt)).like(&index);
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
@@ -80,7 +81,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let after = save(&output, &editor, how.secret)?;
     let new = after.sets().saturating_sub(index.sets());
     let text = || as_text(&output, &read, &added, new, &after);
-    output.report(args.report, "sets", text, || as_fields(&read, &added, new, &after))?;
+    output.report(args.report, Form::Sets, text, || as_fields(&read, &added, new, &after))?;
     Ok(Outcome::Yes)
 }
 

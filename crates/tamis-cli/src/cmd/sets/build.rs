@@ -17,9 +17,10 @@ use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::mapped::{self, How};
 use crate::progress::Bar;
-use crate::secret::{Created, SecretFile};
+use crate::secret::SecretFile;
 
 mod shape;
 
@@ -88,11 +89,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if let (Kind::Frozen, Some((_, option))) = (args.kind, unfit.iter().find(|(given, _)| *given)) {
         bail!("{option}: no effect with --kind frozen; expected bloom or cuckoo");
     }
-    let (inputs, read_options) = args.members.find(args.kmer, args.counts)?;
+    let (inputs, mut read_options) = args.members.find(args.kmer, args.counts)?;
+    read_options.options.memory = Some(args.shared.limits.memory);
     args.shared.limits.check()?;
     let output = Output::new("-o", &args.output, inputs.sources().iter(), "index")?;
     let interrupt = Interrupt::install()?;
-    let secret = args.shared.secret_file()?;
+    let secret = args.shared.secret_file()?.map(|secret| secret.write(&args.output)).transpose()?;
     let mut intake = Intake::new(options(&args, secret.as_ref(), &interrupt)?.start());
     // A set without keys is a set.
     for name in inputs.names() {
@@ -103,11 +105,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         inputs.for_each(&read_options, &mut |bytes| bar.set_position(bytes), &mut |member| intake.push(member))?;
     drop(bar);
     interrupt.build()?;
-    let created = secret.as_ref().map(|secret| secret.create(&args.output)).transpose()?;
     let (report, index) = write(&output, intake.pairs, secret.as_ref().map(|file| file.secret))?;
-    created.into_iter().for_each(Created::keep);
     let text = || as_text(&args, &output, &read, &report, index.as_ref());
-    output.report(args.report, "sets", text, || as_fields(&read, &report, index.as_ref()))?;
+    output.report(args.report, Form::Sets, text, || as_fields(&read, &report, index.as_ref()))?;
     Ok(Outcome::Yes)
 }
 

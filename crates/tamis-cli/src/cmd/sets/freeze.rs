@@ -18,6 +18,7 @@ use crate::args::{self, LimitArgs, ReportArgs};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, Source, total_bytes};
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -57,10 +58,11 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
     let sources = args::sources(&args.keys);
-    let options = args.input.options(index.kmer(), &sources)?;
+    let options = args.input.options(index.kmer(), &sources)?.within(args.limits.memory);
     sources.iter().try_for_each(Source::check)?;
     args.limits.check()?;
     let output = Output::new("-o", &args.output, sources.iter(), "index")?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let build = sets::stream().options(args.limits.common(&interrupt));
     let build = build.like(&index).kind(Kind::Frozen).false_sets(args.false_sets);
@@ -97,7 +99,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         out + &size(report.bytes, report.pairs, report.keys)
             + &false_sets_line(report.false_sets, report.member_false_sets)
     };
-    output.report(args.report, "sets", text, || {
+    output.report(args.report, Form::Sets, text, || {
         json!({
             "queries": keys,
             "rejected": rejected,

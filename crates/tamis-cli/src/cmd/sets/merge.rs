@@ -12,6 +12,7 @@ use super::{false_sets_line, open, save, segments, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::secret::SecretArgs;
 
 /// Merge indexes into one
@@ -37,6 +38,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let how = args.secret.how(true)?;
     let indexes = args.indexes.iter().map(|path| open(path, how)).collect::<Result<Vec<_>>>()?;
     let output = Output::new("-o", &args.output, std::iter::empty(), "index")?;
+    let output = output.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let mut all: Option<Editor> = None;
     // An index without keys goes with any other, so the first that has some is what the others are held against.
@@ -64,7 +66,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             + &size(bytes, after.pairs(), after.keys())
             + &false_sets_line(false_sets, member_false_sets)
     };
-    output.report(args.report, "sets", text, || {
+    output.report(args.report, Form::Sets, text, || {
         json!({
             "indexes": indexes.len(),
             "sets": after.sets(),

@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::args::{self, QueriedKeys};
 use crate::input::kmers::{self, Event};
 use crate::input::{self, At, KeyRef, SecondValue, Source, total_bytes};
-use crate::json;
+use crate::json::{self, Form};
 use crate::mapped::VerifyArgs;
 use crate::progress::Bar;
 use crate::screen::{self, Stdout};
@@ -112,7 +112,7 @@ fn report(args: &Args, index: &Sets, all: &mut Tally) -> Result<bool> {
     let found = !sets.is_empty();
     if args.json {
         let list = list(&sets, |&(set, count)| naming.json(set, Some(("matches", count))));
-        print_json("sets", json!({ "keys": all.keys, "matches": all.found, "set_list": list }))?;
+        print_json(Form::Sets, json!({ "keys": all.keys, "matches": all.found, "set_list": list }))?;
         return Ok(found);
     }
     let mut out = vec![];
@@ -296,7 +296,7 @@ impl<'a> Printer<'a> {
         let (out, end) = (&mut self.out, self.args.input.text.separator());
         let line = || {
             if self.args.json {
-                return writeln!(out, "{}", json::object(Some("sets"), fields()));
+                return writeln!(out, "{}", json::object(Some(Form::Sets), fields()));
             }
             out.write_all(name)?;
             for (i, set) in sets.iter().enumerate() {

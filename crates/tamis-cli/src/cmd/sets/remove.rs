@@ -12,6 +12,7 @@ use super::{changed, count, open, save, size};
 use crate::Outcome;
 use crate::args::ReportArgs;
 use crate::interrupt::Interrupt;
+use crate::json::Form;
 use crate::secret::SecretArgs;
 
 /// Remove sets from an index
@@ -52,7 +53,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
         }
         bail!("{}: no set {list}; expected names of its sets; nothing was changed", args.index.display());
     }
-    let output: Output = changed(&args.index, args.output.as_ref(), &[])?;
+    let output: Output = changed(&args.index, args.output.as_ref(), &[], &args.secret)?;
     let interrupt = Interrupt::install()?;
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     for name in &args.names {
@@ -68,7 +69,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
     };
     output.report(
         args.report,
-        "sets",
+        Form::Sets,
         text,
         || json!({ "removed": args.names.len(), "sets": after.sets(), "bytes": bytes }),
     )?;

@@ -12,7 +12,7 @@ use super::{MemberArgs, open, query_error};
 use crate::Outcome;
 use crate::input::sets::Member;
 use crate::input::{self, KeyRef, Number, Source, Visited, kmers, total_bytes};
-use crate::json;
+use crate::json::{self, Form};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.json {
         let examples: Vec<Json> = examples.into_iter().map(|(_, fields)| fields).collect();
         print_json(
-            "sets",
+            Form::Sets,
             json!({
                 "checksum": true,
                 "checked": checked,

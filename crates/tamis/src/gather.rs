@@ -60,7 +60,7 @@ pub(crate) use labels::{Tally, walk};
 pub(crate) use record::Labelled;
 #[cfg(feature = "maps")]
 pub(crate) use record::Paired;
-pub use record::{Record, Tagged};
+pub use record::{Counted, Record, Tagged};
 pub(crate) use sketch::{Lows, Sketch};
 use span::{Side, Span};
 pub(crate) use suspects::Suspects;
@@ -319,6 +319,15 @@ impl Shards {
         Suspects::new(&self.keys, self.stats.keys, workspace, stop)
     }
 
+    /// Takes out the queries that are for keys; what both sides add up to says how many these are.
+    fn without_keys(
+        &self,
+        queries: Sorted<Counted>,
+        stop: Stop<'_>,
+    ) -> Result<(Sorted<Counted>, SideCounts), BuildError> {
+        with_records!(Keys, &self.keys, keys => without(keys, queries, stop))
+    }
+
     /// Whether keys have their places in the input.
     pub(crate) fn has_places(&self) -> bool {
         matches!(self.keys, Keys::Tagged(_))
@@ -483,6 +492,25 @@ impl Shards {
         };
         keys + negatives
     }
+}
+
+/// The records that are no keys, and what both sides add up to.
+fn without<K: Record>(
+    keys: &Sorted<K>,
+    records: Sorted<Counted>,
+    stop: Stop<'_>,
+) -> Result<(Sorted<Counted>, SideCounts), BuildError> {
+    let counts = count_sides(keys, Some(&records), stop, |_, _| {})?;
+    if counts.conflicts == 0 {
+        return Ok((records, counts));
+    }
+    let mut left = records.intake();
+    for span in span::all(keys, Some(&records), 1, stop)?.0 {
+        let mut found = records.span(&span, stop)?;
+        subtract(&mut found, &keys.span(&span, stop)?);
+        left.push_slice(&found, stop)?;
+    }
+    Ok((left.finish(stop)?, counts))
 }
 
 /// Some negatives, with weights or without.

@@ -227,6 +227,7 @@ pub mod internals {
     pub use crate::{
         filter::build::with_shard_keys,
         gather::counter::{Counter, Counts, ONE, units},
+        gather::{Counted, Workspace},
         math::shape::{Shape, ShapeError},
         plan::{GUARD, Goal},
     };

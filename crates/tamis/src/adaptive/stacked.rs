@@ -39,6 +39,7 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, QueryError};
 use crate::filter::options::set;
 use crate::gather::counter::{Counter, ONE};
+use crate::gather::{Limits, Stop, Workspace};
 use crate::hash::{Digest, Key, Salt};
 use crate::leaves::change;
 use crate::math::shape::Shape;
@@ -76,7 +77,8 @@ impl AdaptiveBuilder<AdaptiveStacked> {
         /// positives over them. By default the plan is the best stack in the end, however long it takes to fill.
         lifetime(queries: u64) => options.goal.lifetime = Some(queries);
 
-        /// Sets how many negative queries are counted before a plan is made. The default is 200,000. Counting takes up to 16 MiB.
+        /// Sets how many negative queries are counted before a plan is made. The default is 200,000. Counting takes up to 16 MiB: the
+        /// plan is made earlier where so many different ones do not fit.
         sample(queries: u64) => options.sample = queries;
     }
 
@@ -220,6 +222,13 @@ pub struct AdaptiveStacked {
 
 brief_debug!(AdaptiveStacked, it => keys: it.len(), layers: it.layers.len(), phase: it.phase, bytes: it.memory_bytes());
 
+/// Counting here is never cancelled, and ends before it would need the disk.
+const NEVER: Stop<'static> = &|| false;
+
+fn counter(memory: u64) -> Counter {
+    Counter::new(&Workspace::new(&Limits::default(), 1), memory)
+}
+
 /// A layer, and the number of its salt.
 #[derive(Clone, Debug)]
 struct Layer {
@@ -326,9 +335,9 @@ impl AdaptiveStacked {
     fn count(&mut self, key: Digest) {
         self.queries = self.queries.saturating_add(1);
         self.window.queries = self.window.queries.saturating_add(1);
-        if let Some(counter) = &mut self.counter {
+        if let Some(counter) = self.counter.as_mut().filter(|counter| !counter.is_full()) {
             // Its only error is 2^44 queries and more.
-            counter.push(key, ONE).ok();
+            counter.push(key, ONE, NEVER).ok();
         }
     }
 
@@ -416,7 +425,7 @@ impl AdaptiveStacked {
         self.layers.truncate(1);
         self.open = None;
         self.phase = Phase::Remodelling;
-        self.counter = Some(Counter::new(self.memory));
+        self.counter = Some(counter(self.memory));
         self.reset_counters();
     }
 
@@ -427,13 +436,14 @@ impl AdaptiveStacked {
 
     /// Once enough queries are counted: a shape, a plan, and a first layer.
     fn remodel<M: Keys>(&mut self, keys: &mut M) -> Result<StackedOutcome, AdaptError<M::Error>> {
-        if self.queries < self.sample {
+        if self.queries < self.sample && !self.counter.as_ref().is_some_and(Counter::is_full) {
             return Ok(StackedOutcome::Counted);
         }
         // The shape is there for good, also where the keys cannot be read now.
-        if let Some(counts) = std::mem::take(&mut self.counter).map(Counter::finish) {
-            let classes = counts.histogram().into_iter().map(|(weight, values)| (weight as f64, values));
-            if let Ok(shape) = Shape::new(classes, counts.unseen()) {
+        if let Some(counter) = std::mem::take(&mut self.counter) {
+            let weights = counter.finish(NEVER)?.weights(NEVER)?;
+            let unseen = weights.unseen();
+            if let Ok(shape) = Shape::new(weights.classes, unseen) {
                 self.shape = shape;
             }
         }

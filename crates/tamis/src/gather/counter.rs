@@ -1,37 +1,35 @@
-//! queries in any order -> how often each key was queried: exact while memory lasts, then exact for the frequent ones.
+//! queries in any order -> how often each key was queried: in one table, and in sorted runs on disk once that is full.
 //!
 //! ```text
-//!   digest, weight ──▶ table ──── full: the lightest leave ────▶ sketch
-//!                        ▲                                         │
-//!                        └── an estimate above those that left ────┘
+//!   digest, weight ──▶ table ── full: sorted, written ──▶ runs ──┐
+//!                        └─────── in the end, sorted ────────────┴──▶ Sorted<Counted> ──▶ classes of weights, the k heaviest
 //! ```
 //!
-//! **The table** is open addressing in one vector of (digest, count), 24 bytes an entry. The home of a digest is its salted
+//! **The table** is open addressing in one vector of (digest, weight), 24 bytes an entry. The home of a digest is its salted
 //! hash scaled to the number of slots; probing goes forward and never wraps. So a run of occupied slots holds exactly the entries
-//! whose homes are in it, and every rebuild is an in-place sweep: growing moves runs up, from the last to the first; leaving out
-//! entries moves the others down. There is never a second table, and in the end the vector, closed up and sorted, is the result.
+//! whose homes are in it, and the table grows in place: runs move up, from the last to the first. There is never a second table, and
+//! in the end the vector, closed up and sorted, is the result, or its last run.
 //!
 //! The salt of the homes is random: with a public one, a log can be chosen whose lines all have the same home, and counting takes
-//! quadratic time. No result depends on it: of equally heavy entries those with the smallest digests leave, in order of digests.
-//!
-//! **The sketch** is a count-min sketch with conservative update: a value raises only those of its four cells that are
-//! smaller than its new estimate. A value that goes back to the table takes its estimate out of all four cells. So the
-//! cells of a row never add up to more than the weight in the sketch, and table and sketch together always hold exactly what was
-//! pushed. What is still in the sketch at the end is *outside*: queries of values that are not known.
-//!
-//! Estimates depend on the salt of the sketch, which cannot be random: one log must give one result. It is a hash of all entries
-//! in the table when the first of them leave. Aiming at it takes all that others have queried by then, and gains little: no
-//! count in the table changes, and what moves from one value to another is at most as heavy as those that left.
-//!
-//! Weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log.
+//! quadratic time. No result depends on it, nor on how often the table was full: records with equal digests are merged where they
+//! are read, and weights are integers, 2^20 to the query ([`ONE`]), so that sums do not depend on the order of the log. Why not
+//! estimates past the limit: the plan and the bytes would follow them.
 
+use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 
+use super::labels::walk;
+use super::record::Counted;
+use super::sort::sort_distinct;
+use super::spill::Spill;
+use super::{Record, Shards, Sorted, Workspace};
 use crate::arch::prefetch;
 use crate::debug::brief_debug;
 use crate::error::BuildError;
-use crate::hash::attempts::{SetHash, random};
+use crate::hash::attempts::random;
 use crate::hash::{Digest, Salt};
+use crate::parallel::Stop;
 
 /// The weight of one query, in units.
 pub const ONE: u64 = 1 << 20;
@@ -58,208 +56,139 @@ pub fn units(weight: f64) -> Result<u64, BuildError> {
     }
 }
 
-/// Counts queries within a memory limit.
+/// Counts queries within a memory limit, and past it on disk.
 ///
 /// ```
-/// use tamis::internals::{Counter, ONE};
-/// use tamis::{Hasher, Key};
+/// use tamis::internals::{Counter, ONE, Workspace};
+/// use tamis::{Hasher, Key, Limits};
 ///
-/// let mut counter = Counter::new(1 << 20);
+/// let mut counter = Counter::new(&Workspace::new(&Limits::default(), 1), 1 << 20);
 /// let hasher = Hasher::seeded(0);
 /// for query in ["a", "b", "a", "c", "a"] {
-///     counter.push(query.digest(&hasher), ONE)?;
+///     counter.push(query.digest(&hasher), ONE, &|| false)?;
 /// }
-/// let counts = counter.finish();
-/// assert_eq!(counts.histogram(), [(3 * ONE, 1), (ONE, 2)]);
-/// assert_eq!(counts.unseen(), 0.4); // two of five queries were the only ones for their value
+/// let weights = counter.finish(&|| false)?.weights(&|| false)?;
+/// assert_eq!(weights.classes, [(3.0, 1), (1.0, 2)]);
+/// assert_eq!(weights.unseen(), 0.4); // two of five queries were the only ones for their key
 /// # Ok::<(), tamis::BuildError>(())
 /// ```
 pub struct Counter {
     table: Table,
     max_slots: usize,
-    /// Cells in a row of the sketch, once there is one.
-    width: usize,
-    sketch: Option<Sketch>,
+    spill: Option<Spill>,
     /// Queries whose place in the table is on its way from memory.
-    pending: Vec<(Digest, u64)>,
+    pending: Vec<Counted>,
     /// All units pushed.
     queries: u64,
-    /// Units in the sketch.
-    sketch_weight: u64,
-    /// Everything in the sketch was at most this heavy when it got there.
-    floor: u64,
+    memory: u64,
+    workspace: Arc<Workspace>,
 }
 
-brief_debug!(Counter, it => values: it.table.entries, queries: it.queries);
+brief_debug!(Counter, it => keys: it.table.entries, queries: it.queries);
 
 /// Less memory than this is taken for this much.
 const MIN_MEMORY: u64 = 1 << 16;
-
-const SLOT_BYTES: u64 = mem::size_of::<(Digest, u64)>() as u64;
 
 /// How many queries wait for memory at the same time.
 const MAX_PENDING: usize = 32;
 
 impl Counter {
-    /// A counter that uses about this many bytes, and less while there is little to count. About `memory / 40` distinct
-    /// values are counted exactly: three quarters are for the table, one for the sketch.
-    pub fn new(memory: u64) -> Counter {
+    /// A counter that uses at most so many bytes, and less while there is little to count. About `memory / 53` distinct keys fit
+    /// in them: while the table grows, old and new space may be alive together.
+    pub fn new(workspace: &Arc<Workspace>, memory: u64) -> Counter {
         // A 32-bit machine has no more to give.
         let memory = memory.clamp(MIN_MEMORY, (usize::MAX / 4) as u64);
-        let max_slots = (memory / 4 * 3 / SLOT_BYTES) as usize - TAIL_SLOTS;
-        let width = (memory / 4 / (8 * ROWS as u64)) as usize;
-        let pending = Vec::with_capacity(MAX_PENDING);
+        let max_slots = (memory / 16 * 9) as usize / Counted::SIZE - TAIL_SLOTS;
         let table = Table::new(INITIAL_SLOTS, Salt::new(random()));
-        Counter { table, max_slots, width, sketch: None, pending, queries: 0, sketch_weight: 0, floor: 0 }
+        let pending = Vec::with_capacity(MAX_PENDING);
+        Counter { table, max_slots, spill: None, pending, queries: 0, memory, workspace: workspace.clone() }
     }
 
-    /// Counts a query of this weight in units; one of no weight is no query.
+    /// Counts a query of this weight in units; one of no weight is no query. Now and then this sorts and writes the table.
     ///
     /// # Errors
-    /// [`BuildError::Weights`] if the sum of all weights would be 2^44 queries or more; nothing is counted then.
+    /// [`BuildError::Weights`] if the sum of all weights would be 2^44 queries or more, and those of temporary files; nothing is counted then.
     #[inline]
-    pub fn push(&mut self, digest: Digest, weight: u64) -> Result<(), BuildError> {
+    pub fn push(&mut self, digest: Digest, weight: u64, stop: Stop<'_>) -> Result<(), BuildError> {
         if weight == 0 {
             return Ok(());
         }
-        // Every count is at most the sum of all: no other sum can overflow.
-        self.queries = self.queries.checked_add(weight).ok_or(BuildError::Weights)?;
         if self.pending.len() == MAX_PENDING {
-            self.flush_pending();
+            self.flush_pending(stop)?;
         }
+        // Every weight is at most the sum of all: no other sum can overflow.
+        self.queries = self.queries.checked_add(weight).ok_or(BuildError::Weights)?;
         prefetch(&self.table.slots, self.table.home(digest));
-        self.pending.push((digest, weight));
+        self.pending.push(Counted { digest, weight });
         Ok(())
     }
 
-    /// What was counted.
-    pub fn finish(mut self) -> Counts {
-        self.flush_pending();
-        let mut known = self.table.slots;
-        known.retain(|&(_, count)| count > 0);
-        known.sort_unstable();
-        known.shrink_to_fit();
-        let once = known.iter().filter(|&&(_, count)| count == ONE).count() as u64;
-        Counts { known, queries: self.queries, once, outside: self.sketch_weight, exact: self.sketch.is_none() }
+    /// Whether the next queries may need the disk.
+    #[cfg(feature = "adaptive")]
+    pub(crate) fn is_full(&self) -> bool {
+        self.table.places == self.max_slots && self.table.entries + 2 * MAX_PENDING > self.table.most_entries()
     }
 
-    fn flush_pending(&mut self) {
-        let mut pending = mem::take(&mut self.pending);
-        for (digest, weight) in pending.drain(..) {
-            self.count(digest, weight);
+    /// What was counted.
+    ///
+    /// # Errors
+    /// Those of temporary files.
+    pub fn finish(mut self, stop: Stop<'_>) -> Result<Counts, BuildError> {
+        self.flush_pending(stop)?;
+        let Counter { mut table, spill, queries, memory, workspace, .. } = self;
+        let last = table.take(workspace.threads, stop)?;
+        Ok(Counts { keys: Sorted::of_runs(spill, last, queries, memory, workspace, stop)?, queries })
+    }
+
+    fn flush_pending(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
+        while let Some(&query) = self.pending.last() {
+            self.count(query, stop)?;
+            self.pending.pop();
         }
-        self.pending = pending;
+        Ok(())
     }
 
     #[inline]
-    fn count(&mut self, digest: Digest, weight: u64) {
-        let mut i = self.table.home(digest);
-        while let Some((found, count)) = self.table.slots.get_mut(i).filter(|(_, count)| *count > 0) {
-            if *found == digest {
-                *count += weight;
-                return;
+    fn count(&mut self, query: Counted, stop: Stop<'_>) -> Result<(), BuildError> {
+        let mut i = self.table.home(query.digest);
+        while let Some(found) = self.table.slots.get_mut(i).filter(|found| found.weight > 0) {
+            if found.digest == query.digest {
+                found.weight += query.weight;
+                return Ok(());
             }
             i += 1;
         }
-        self.admit(digest, weight);
+        self.admit(query, stop)
     }
 
-    /// A value that is not in the table: it gets a place there, or is counted in the sketch.
+    /// A key that is not in the table gets a place there.
     #[inline(never)]
-    fn admit(&mut self, digest: Digest, mut weight: u64) {
-        if let Some(sketch) = &mut self.sketch {
-            let estimate = sketch.add(digest, weight);
-            self.sketch_weight += weight;
-            if estimate <= self.floor {
-                return;
-            }
-            sketch.subtract(digest, estimate);
-            self.sketch_weight -= estimate;
-            weight = estimate;
-        }
-        if self.table.is_full() {
-            if self.table.places < self.max_slots {
-                let places = self.table.places;
-                self.table.grow((places + places / 2).min(self.max_slots));
-            } else {
-                self.evict_lightest();
+    fn admit(&mut self, query: Counted, stop: Stop<'_>) -> Result<(), BuildError> {
+        if self.table.entries >= self.table.most_entries() {
+            match self.table.places {
+                places if places < self.max_slots => self.table.grow((places + places / 2).min(self.max_slots)),
+                _ => self.write_run(stop)?,
             }
         }
-        self.table.place(digest, weight);
+        self.table.place(query);
+        Ok(())
     }
 
-    /// The lightest quarter of the table moves to the sketch.
+    /// The whole table becomes a run. After an error it is as it was.
     #[cold]
-    fn evict_lightest(&mut self) {
-        let mut classes = vec![0usize; class(u64::MAX) + 1];
-        for (_, count) in self.table.iter() {
-            classes[class(count)] += 1;
+    fn write_run(&mut self, stop: Stop<'_>) -> Result<(), BuildError> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::new(self.workspace.clone())?),
+        };
+        let records = self.table.take(self.workspace.threads, stop)?;
+        let written = spill.write(&records, stop);
+        match &written {
+            Ok(()) => self.table.refill(records, &[]),
+            Err(_) => self.table.refill(vec![], &records),
         }
-        // Of the last class that leaves only as many as must: where all are alike, most are still known.
-        let leaving = self.table.entries / 4 + 1;
-        let mut quota = leaving;
-        let mut last = 0;
-        while classes[last] < quota {
-            quota -= classes[last];
-            last += 1;
-        }
-        let of_last = self.table.iter().filter(|&(_, count)| class(count) == last).map(|(digest, _)| digest);
-        let highest = nth(of_last, quota - 1).unwrap_or_default();
-        let sketch = self.sketch.get_or_insert_with(|| {
-            // A sum, which has no order. Aiming at it takes all entries, and with them the salt of any other hash is known too.
-            let hash = self.table.iter().fold(0, |sum: u64, (digest, _)| sum.wrapping_add(SetHash::of(&[digest])));
-            Sketch::new(self.width, Salt::new(hash))
-        });
-        let mut left = Vec::with_capacity(leaving);
-        self.table.retain(|digest, count| {
-            let stays = (class(count), digest) > (last, highest);
-            if !stays {
-                left.push((digest, count));
-            }
-            stays
-        });
-        left.sort_unstable();
-        for (digest, count) in left {
-            sketch.add(digest, count);
-            self.sketch_weight += count;
-        }
-        self.floor = self.floor.max(heaviest(last));
+        written
     }
-}
-
-/// The digest with `rank` smaller ones, of more than `rank` different ones. Nothing is copied: byte after byte of it is found by
-/// counting, until no other begins with them. That takes three or four sweeps, and 16 for chosen digests.
-fn nth(mut digests: impl Iterator<Item = Digest> + Clone, mut rank: usize) -> Option<Digest> {
-    let top = |digest: Digest, bits: u32| (u128::from(digest.hi) << 64 | u128::from(digest.lo)) >> (128 - bits);
-    let mut prefix = 0;
-    for bits in (8..=128).step_by(8) {
-        let mut bytes = [0; 256];
-        for digest in digests.clone().map(|digest| top(digest, bits)).filter(|digest| digest >> 8 == prefix) {
-            bytes[digest as usize & 255] += 1;
-        }
-        let mut byte = 0;
-        while byte < 255 && bytes[byte] <= rank {
-            rank -= bytes[byte];
-            byte += 1;
-        }
-        prefix = prefix << 8 | byte as u128;
-        if bytes[byte] == 1 {
-            return digests.find(|&digest| top(digest, bits) == prefix);
-        }
-    }
-    None
-}
-
-/// Counts in classes an eighth of an octave wide, in order of weight.
-fn class(count: u64) -> usize {
-    let octave = count.max(8).ilog2();
-    (octave as usize - 3) * 8 + (count >> (octave - 3)) as usize
-}
-
-fn heaviest(class: usize) -> u64 {
-    let octave = (class / 8).saturating_sub(1);
-    let first = class - octave * 8;
-    ((first as u64) << octave) | ((1 << octave) - 1)
 }
 
 const INITIAL_SLOTS: usize = 64;
@@ -269,8 +198,8 @@ const TAIL_SLOTS: usize = 64;
 
 #[derive(Debug)]
 struct Table {
-    /// An entry with count 0 is an empty slot. Entries of the last homes go past `places`.
-    slots: Vec<(Digest, u64)>,
+    /// An entry with weight 0 is an empty slot. Entries of the last homes go past `places`.
+    slots: Vec<Counted>,
     /// Homes.
     places: usize,
     entries: usize,
@@ -279,11 +208,7 @@ struct Table {
 
 impl Table {
     fn new(places: usize, salt: Salt) -> Table {
-        Table { slots: vec![(Digest::default(), 0); places + TAIL_SLOTS], places, entries: 0, salt }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (Digest, u64)> + Clone + '_ {
-        self.slots.iter().copied().filter(|(_, count)| *count > 0)
+        Table { slots: vec![Counted::default(); places + TAIL_SLOTS], places, entries: 0, salt }
     }
 
     /// Where the search for a digest begins. Digests of integers have patterns, salted ones have none.
@@ -293,27 +218,27 @@ impl Table {
     }
 
     /// Four fifths: a quarter more slots than entries.
-    fn is_full(&self) -> bool {
-        self.entries >= self.places / 5 * 4
+    fn most_entries(&self) -> usize {
+        self.places / 5 * 4
     }
 
-    /// Puts a digest that is not there in the first empty slot.
+    /// Puts a record that is not there in the first empty slot.
     #[inline]
-    fn place(&mut self, digest: Digest, count: u64) {
-        let home = self.home(digest);
-        let free = self.slots[home..].iter().position(|&(_, count)| count == 0);
+    fn place(&mut self, record: Counted) {
+        let home = self.home(record.digest);
+        let free = self.slots[home..].iter().position(|slot| slot.weight == 0);
         let i = free.map_or(self.slots.len(), |steps| home + steps);
         if i == self.slots.len() {
             self.extend(i + TAIL_SLOTS);
         }
-        self.slots[i] = (digest, count);
+        self.slots[i] = record;
         self.entries += 1;
     }
 
     /// Empty slots up to this many. Large vectors grow where they are, by their pages, on the systems that can.
     fn extend(&mut self, slots: usize) {
         self.slots.reserve_exact(slots - self.slots.len());
-        self.slots.resize(slots, (Digest::default(), 0));
+        self.slots.resize(slots, Counted::default());
     }
 
     /// More homes. Runs go up, the last one first: no home gets a smaller number, so what a run leaves and what is above it is
@@ -327,24 +252,35 @@ impl Table {
         while end > 0 {
             end -= 1;
             let entry = mem::take(&mut self.slots[end]);
-            if entry.1 > 0 {
+            if entry.weight > 0 {
                 run.push(entry);
             }
-            if entry.1 == 0 || end == 0 {
-                run.drain(..).for_each(|(digest, count)| self.place(digest, count));
+            if entry.weight == 0 || end == 0 {
+                run.drain(..).for_each(|record| self.place(record));
             }
         }
     }
 
-    /// Keeps those entries. They go down, the first one first: each finds its own slot free, if no earlier one.
-    fn retain(&mut self, mut keep: impl FnMut(Digest, u64) -> bool) {
+    /// Takes all records out, sorted. The table is left without slots.
+    fn take(&mut self, threads: usize, stop: Stop<'_>) -> Result<Vec<Counted>, BuildError> {
+        self.slots.retain(|slot| slot.weight > 0);
         self.entries = 0;
-        for i in 0..self.slots.len() {
-            let (digest, count) = mem::take(&mut self.slots[i]);
-            if count > 0 && keep(digest, count) {
-                self.place(digest, count);
+        let mut records = mem::take(&mut self.slots);
+        match sort_distinct(&mut records, threads, stop) {
+            Ok(()) => Ok(records),
+            Err(error) => {
+                self.refill(records.clone(), &records);
+                Err(error)
             }
         }
+    }
+
+    /// Has slots again, where `slots` was, and these records.
+    fn refill(&mut self, mut slots: Vec<Counted>, records: &[Counted]) {
+        slots.clear();
+        self.slots = slots;
+        self.extend(self.places + TAIL_SLOTS);
+        records.iter().for_each(|&record| self.place(record));
     }
 }
 
@@ -354,79 +290,158 @@ fn scale(hash: u64, n: usize) -> usize {
     ((u128::from(hash) * n as u128) >> 64) as usize
 }
 
-/// Cells per value.
-const ROWS: usize = 4;
-
-#[derive(Debug)]
-struct Sketch {
-    /// Row after row.
-    cells: Vec<u64>,
-    width: usize,
-    salt: Salt,
-}
-
-impl Sketch {
-    fn new(width: usize, salt: Salt) -> Sketch {
-        Sketch { cells: vec![0; ROWS * width], width, salt }
-    }
-
-    fn places(&self, digest: Digest) -> [usize; ROWS] {
-        std::array::from_fn(|row| row * self.width + scale(digest.salted(self.salt.child(row as u64)), self.width))
-    }
-
-    /// Adds a weight and returns the estimate, which is at least all that was added for the digest, if nothing was subtracted.
-    fn add(&mut self, digest: Digest, weight: u64) -> u64 {
-        let places = self.places(digest);
-        let estimate = weight + places.iter().map(|&i| self.cells[i]).min().unwrap_or(0);
-        for i in places {
-            self.cells[i] = self.cells[i].max(estimate);
-        }
-        estimate
-    }
-
-    /// Takes out what [`Sketch::add`] has just returned.
-    fn subtract(&mut self, digest: Digest, estimate: u64) {
-        for i in self.places(digest) {
-            self.cells[i] -= estimate;
-        }
-    }
-}
-
 /// How often each key was queried.
-#[derive(Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Counts {
-    /// Values and their units, by digest.
-    pub known: Vec<(Digest, u64)>,
-    /// All units: those of `known` and those outside.
-    pub queries: u64,
-    /// How many known keys were queried exactly once.
-    pub once: u64,
-    /// Units of values that are not known, for want of memory.
-    pub outside: u64,
-    /// Whether memory was enough: then all values are known, with their exact counts.
-    pub exact: bool,
+    keys: Sorted<Counted>,
+    /// All units.
+    queries: u64,
 }
 
-brief_debug!(Counts, it => known: it.known.len(), queries: it.queries, once: it.once, outside: it.outside, exact: it.exact);
+brief_debug!(Counts, it => queries: it.queries);
 
 impl Counts {
+    /// All units.
+    pub fn queries(&self) -> u64 {
+        self.queries
+    }
+
+    /// The same counts of other digests.
+    pub(crate) fn mapped(self, map: impl Fn(Digest) -> Digest, stop: Stop<'_>) -> Result<Counts, BuildError> {
+        Ok(Counts { keys: self.keys.mapped(map, stop)?, ..self })
+    }
+
+    /// Takes out what is a key; says how many there were, and whether each of them was queried once.
+    pub(crate) fn without_keys(self, shards: &Shards, stop: Stop<'_>) -> Result<(Counts, u64, bool), BuildError> {
+        let (keys, members) = shards.without_keys(self.keys, stop)?;
+        let once = members.conflict_weight == members.conflicts * ONE;
+        Ok((Counts { keys, queries: self.queries - members.conflict_weight }, members.conflicts, once))
+    }
+
+    /// Hands on all keys, sorted and distinct, some at a time.
+    ///
+    /// # Errors
+    /// Those of temporary files and of `part`.
+    pub fn each(
+        &self,
+        stop: Stop<'_>,
+        part: &mut dyn FnMut(&[Counted]) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        walk(&self.keys, None, stop, part)
+    }
+
+    /// The weights of the keys.
+    ///
+    /// # Errors
+    /// Those of temporary files.
+    pub fn weights(&self, stop: Stop<'_>) -> Result<Weights, BuildError> {
+        let (mut keys, mut once) = (0, 0);
+        let mut exact = BTreeMap::new();
+        let mut classes = vec![(0u64, 0u64); class(u64::MAX) + 1];
+        self.each(stop, &mut |part| {
+            for &Counted { weight, .. } in part {
+                keys += 1;
+                once += u64::from(weight == ONE);
+                if exact.len() <= MAX_EXACT_WEIGHTS {
+                    *exact.entry(weight).or_insert(0) += 1;
+                }
+                let (sum, count) = &mut classes[class(weight)];
+                (*sum, *count) = (*sum + weight, *count + 1);
+            }
+            Ok(())
+        })?;
+        let queries = |units: u64, count: u64| units as f64 / ONE as f64 / count as f64;
+        let classes = match exact.len() <= MAX_EXACT_WEIGHTS {
+            true => exact.into_iter().rev().map(|(weight, count)| (queries(weight, 1), count)).collect(),
+            false => {
+                let filled = classes.into_iter().rev().filter(|&(_, count)| count > 0);
+                filled.map(|(sum, count)| (queries(sum, count), count)).collect()
+            }
+        };
+        Ok(Weights { classes, keys, once, queries: self.queries })
+    }
+
+    /// Calls `take` with the `most` heaviest keys: of equal weights in an order that has nothing to do with shards, which follow the
+    /// first word of a digest.
+    ///
+    /// # Errors
+    /// Those of temporary files and of `take`.
+    pub fn heaviest(
+        &self,
+        most: u64,
+        stop: Stop<'_>,
+        mut take: impl FnMut(Counted) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let Some(last) = self.last_of(most, stop)? else { return Ok(()) };
+        self.each(stop, &mut |part| part.iter().filter(|key| order(key) <= last).try_for_each(|&key| take(key)))
+    }
+
+    /// Where the `most` heaviest keys end in their order, if there are any. Nothing is copied: piece after piece of the place is found by
+    /// counting the keys that begin with the pieces before it.
+    fn last_of(&self, most: u64, stop: Stop<'_>) -> Result<Option<[u64; 3]>, BuildError> {
+        let Some(mut rank) = most.checked_sub(1) else { return Ok(None) };
+        let (mut last, mut same) = ([0; 3], [0; 3]);
+        for piece in 0..12 {
+            let (word, shift) = (piece / 4, 48 - 16 * (piece % 4));
+            let mut counts = vec![0u64; 1 << 16];
+            self.each(stop, &mut |part| {
+                let places = part.iter().map(order).filter(|place| (0..3).all(|i| place[i] & same[i] == last[i]));
+                places.for_each(|place| counts[(place[word] >> shift) as u16 as usize] += 1);
+                Ok(())
+            })?;
+            let found = counts.iter().position(|&count| {
+                let here = rank < count;
+                rank -= if here { 0 } else { count };
+                here
+            });
+            // Fewer than `most`, or exactly these: all that begin so are among them.
+            let Some(found) = found else { return Ok(Some([u64::MAX; 3])) };
+            last[word] |= (found as u64) << shift;
+            same[word] |= 0xffff << shift;
+            if rank + 1 == counts[found] {
+                break;
+            }
+        }
+        Ok(Some(std::array::from_fn(|i| last[i] | !same[i])))
+    }
+}
+
+/// The place of a key in the order of weights: the smaller the heavier.
+fn order(key: &Counted) -> [u64; 3] {
+    [!key.weight, key.digest.lo, key.digest.hi]
+}
+
+/// Weights of counted keys.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Weights {
+    /// Weights in queries, the heaviest first, and how many keys have each. Very many different ones are means of a percent of their
+    /// weights.
+    pub classes: Vec<(f64, u64)>,
+    /// How many keys there are.
+    pub keys: u64,
+    /// How many of them were queried exactly once.
+    pub once: u64,
+    queries: u64,
+}
+
+impl Weights {
     /// The share of expected queries for a key that is not known, as \[Stacked\] 5.1 estimates it: take each query
-    /// out of the log in turn, and see whether its value is then gone. It is for those queried once, and those outside
-    /// were never known. 0 for no queries.
+    /// out of the log in turn, and see whether its key is then gone. It is for those queried once. 0 for no queries.
     pub fn unseen(&self) -> f64 {
         match self.queries {
             0 => 0.0,
-            queries => (self.once as f64 * ONE as f64 + self.outside as f64) / queries as f64,
+            queries => self.once as f64 * ONE as f64 / queries as f64,
         }
     }
+}
 
-    /// The weights of the known values in units, the heaviest first, and how many values have each.
-    pub fn histogram(&self) -> Vec<(u64, u64)> {
-        let mut weights: Vec<u64> = self.known.iter().map(|&(_, count)| count).collect();
-        weights.sort_unstable();
-        weights.chunk_by(|a, b| a == b).rev().map(|equal| (equal[0], equal.len() as u64)).collect()
-    }
+/// More different weights than this are put in classes: half a megabyte of them.
+const MAX_EXACT_WEIGHTS: usize = 1 << 14;
+
+/// Weights in classes, 128 to the octave, in order of weight.
+fn class(weight: u64) -> usize {
+    let octave = weight.max(128).ilog2() - 7;
+    (octave as usize * 128) + (weight >> octave) as usize
 }
 
 #[cfg(test)]

@@ -159,17 +159,7 @@ impl<R: Record> Intake<R> {
     /// Ends the intake.
     pub fn finish(mut self, stop: Stop<'_>) -> Result<Sorted<R>, BuildError> {
         sort_distinct(&mut self.buffer, self.workspace.threads, stop)?;
-        let store = match self.spill {
-            None => {
-                self.buffer.shrink_to_fit();
-                Store::Memory(self.buffer)
-            }
-            Some(mut spill) => {
-                spill.write(&self.buffer, stop)?;
-                Store::Disk(spill)
-            }
-        };
-        Ok(Sorted { store, count: self.count, memory: self.memory, workspace: self.workspace })
+        Sorted::of_runs(self.spill, self.buffer, self.count, self.memory, self.workspace, stop)
     }
 
     /// Makes room for so many records that will come, or for those that fit.
@@ -246,6 +236,33 @@ enum Store<R> {
 }
 
 impl<R: Record> Sorted<R> {
+    /// Runs on disk, if there are any, and the last run, which is still in memory, of so many records that came in.
+    pub(super) fn of_runs(
+        spill: Option<Spill>,
+        mut last: Vec<R>,
+        count: u64,
+        memory: u64,
+        workspace: Arc<Workspace>,
+        stop: Stop<'_>,
+    ) -> Result<Sorted<R>, BuildError> {
+        let store = match spill {
+            None => {
+                last.shrink_to_fit();
+                Store::Memory(last)
+            }
+            Some(mut spill) => {
+                spill.write(&last, stop)?;
+                Store::Disk(spill)
+            }
+        };
+        Ok(Sorted { store, count, memory, workspace })
+    }
+
+    /// An intake for some of them.
+    pub(super) fn intake(&self) -> Intake<R> {
+        Intake::new(&self.workspace, self.memory)
+    }
+
     /// All of them; none are left.
     pub(super) fn take(&mut self) -> Sorted<R> {
         let Sorted { store, count, memory, workspace } = self;

@@ -1,7 +1,7 @@
 //! what is known about one listed key -> fixed-size records that can be sorted, merged and written.
 //!
-//! Plain keys are their digest, 16 bytes. Where a weight or the place in the input matters, a record is [`Tagged`], 32 bytes;
-//! where keys carry labels, [`Labelled`], 32 bytes too; where they have values, [`Paired`], 40 bytes.
+//! Plain keys are their digest, 16 bytes. Queries have a weight, [`Counted`], 24 bytes. Where the place in the input matters too, a
+//! record is [`Tagged`], 32 bytes; where keys carry labels, [`Labelled`], 32 bytes too; where they have values, [`Paired`], 40 bytes.
 //! Equal digests become one record; merging is commutative and associative, so its result does not depend on the order in
 //! which threads and runs meet.
 
@@ -16,7 +16,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     fn digest(&self) -> Digest;
 
     /// Where it stood in the input, if that is kept.
-    fn ordinal(&self) -> Option<u64>;
+    fn ordinal(&self) -> Option<u64> {
+        None
+    }
 
     /// How often it was listed, or is queried.
     fn weight(&self) -> u64 {
@@ -51,10 +53,6 @@ impl Record for Digest {
         *self
     }
 
-    fn ordinal(&self) -> Option<u64> {
-        None
-    }
-
     fn with(self, digest: Digest) -> Digest {
         digest
     }
@@ -74,7 +72,7 @@ impl Record for Digest {
     }
 }
 
-/// All of a [`Record`] with a place in the input but its merge: it is written as so many words, its digest's two and its fields.
+/// All of a [`Record`] but its merge: it is written as so many words, its digest's two and its fields.
 macro_rules! as_words {
     ($count:literal, $($field:ident),+) => {
         const SIZE: usize = 8 * $count;
@@ -82,10 +80,6 @@ macro_rules! as_words {
         #[inline(always)]
         fn digest(&self) -> Digest {
             self.digest
-        }
-
-        fn ordinal(&self) -> Option<u64> {
-            Some(self.ordinal)
         }
 
         fn with(self, digest: Digest) -> Self {
@@ -105,6 +99,28 @@ macro_rules! as_words {
     };
 }
 
+/// A digest with its weight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counted {
+    /// The key's digest.
+    pub digest: Digest,
+    /// How often it is queried; the weights of equal keys add up.
+    pub weight: u64,
+}
+
+impl Record for Counted {
+    as_words!(3, weight);
+
+    fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: &Counted) {
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+}
+
 /// A digest with its weight and its place in the input, from which file and line are found again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tagged {
@@ -118,6 +134,10 @@ pub struct Tagged {
 
 impl Record for Tagged {
     as_words!(4, weight, ordinal);
+
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
 
     fn weight(&self) -> u64 {
         self.weight
@@ -144,6 +164,10 @@ pub(crate) struct Labelled {
 impl Record for Labelled {
     as_words!(4, label, ordinal);
 
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
+
     #[inline(always)]
     fn merge(&mut self, other: &Labelled) {
         // Equal digests have equal labels, but for one chance in 2^128.
@@ -169,6 +193,10 @@ impl Paired {
 
 impl Record for Paired {
     as_words!(5, value, ordinal, rival);
+
+    fn ordinal(&self) -> Option<u64> {
+        Some(self.ordinal)
+    }
 
     #[inline(always)]
     fn merge(&mut self, other: &Paired) {

@@ -10,8 +10,8 @@
 //! 400 trials with `TAMIS_SLOW`, else 60. The trials are the same in every run.
 
 use tamis::internals::Salt;
-use tamis::internals::{Counter, ONE};
-use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Quotient};
+use tamis::internals::{Counter, ONE, Workspace};
+use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Limits, Quotient};
 
 use super::unlisted::Dice;
 use super::{excludes, mix};
@@ -246,10 +246,11 @@ impl Structure {
                 Built { bytes: filter.snapshot().unwrap().len(), passed, most: 0.02 }
             }
             Structure::Counter => {
-                let (hasher, mut counter) = (Hasher::seeded(0), Counter::new(1 << 24));
-                keys.iter().for_each(|key| counter.push(key.digest(&hasher), ONE).unwrap());
-                let counts = counter.finish();
-                assert_eq!(counts.histogram(), [(ONE, keys.len() as u64)]);
+                let hasher = Hasher::seeded(0);
+                let mut counter = Counter::new(&Workspace::new(&Limits::default(), 1), 1 << 24);
+                keys.iter().for_each(|key| counter.push(key.digest(&hasher), ONE, &|| false).unwrap());
+                let weights = counter.finish(&|| false).unwrap().weights(&|| false).unwrap();
+                assert_eq!(weights.classes, [(1.0, keys.len() as u64)]);
                 Built { bytes: 0, passed: 0, most: 0.0 }
             }
         }

@@ -8,7 +8,7 @@ use tamis::adaptive::{
     LargeBroom, Memory, QuotientCascade, Remove, Shared,
 };
 use tamis::internals::adaptive::Task;
-use tamis::internals::{Counter, ONE, Shape};
+use tamis::internals::{Counter, ONE, Shape, Workspace};
 use tamis::sets::Editor;
 use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, KeyType, Kind, Quotient, Stacked};
 
@@ -134,10 +134,10 @@ fn filters_maps_and_indexes_are_brief() {
     let sets = tamis::sets(members()).options(tamis::Options::default().secret(SECRET)).finish().unwrap();
     check("Sets", &sets);
     check("Editor", &Editor::new(&sets).unwrap());
-    let mut counter = Counter::new(1 << 20);
-    digests.iter().for_each(|&digest| counter.push(digest, ONE).unwrap());
+    let mut counter = Counter::new(&Workspace::new(&tamis::Limits::default(), 1), 1 << 20);
+    digests.iter().for_each(|&digest| counter.push(digest, ONE, &|| false).unwrap());
     check("Counter", &counter);
-    check("Counts", &counter.finish());
+    check("Counts", &counter.finish(&|| false).unwrap());
 }
 
 /// Builders that take keys one by one.

@@ -1,8 +1,8 @@
 //! queries to expect -> filters that do as predicted on them.
 
-use tamis::{BuildError, Error, Filter, Kind, Report};
+use tamis::{BuildError, Error, Filter, Kind, Limits, Report};
 
-use super::integers;
+use super::{integers, mix};
 
 /// Keys 1; expected queries 2, skewed, each with its weight.
 fn popular(n: u64) -> impl Iterator<Item = (u64, f64)> {
@@ -97,16 +97,27 @@ fn the_heaviest_are_known() {
     assert!(heavy.clone().count() == 100_000 && heavy.into_iter().all(|(key, _)| filter.contains(key) == Ok(false)));
 }
 
+/// Weights are exact whatever the memory: 4 MiB hold a third of these queries, and the others go to the disk.
 #[test]
-fn order_and_threads_leave_no_trace() {
-    let build = |threads: usize, turn: usize| {
-        let mut queries: Vec<(u64, f64)> = popular(30_000).chain(popular(1000)).collect();
+fn order_threads_and_memory_leave_no_trace() {
+    let build = |threads: usize, turn: usize, limits: Limits| {
+        let mut queries: Vec<(u64, f64)> = popular(60_000).chain(popular(1000)).chain([(mix(1 << 40), 5.0)]).collect();
         queries.rotate_left(turn);
         let build = tamis::build(integers(5000, 1)).workload(queries).bits_per_key(9.5).threads(threads);
-        build.finish().unwrap().as_bytes().to_vec()
+        build.limits(limits).finish_with_report()
     };
-    let first = build(1, 0);
-    assert!(first == build(2, 7) && first == build(1, 12_345));
+    let [large, small] = [2 << 30, 0].map(|memory| Limits::default().memory(memory));
+    let (first, report) = build(1, 0, large.clone()).unwrap();
+    for (threads, turn, limits) in [(2, 7, &large), (1, 12_345, &small), (2, 777, &small)] {
+        let (filter, other) = build(threads, turn, limits.clone()).unwrap();
+        assert!(
+            first.as_bytes() == filter.as_bytes() && report.workload == other.workload,
+            "{threads} {turn} {limits:?}"
+        );
+    }
+    assert_eq!(report.workload.map(|workload| (workload.keys, workload.dropped_members)), Some((60_000, 1)));
+    let error = build(1, 0, small.disk(100_000)).unwrap_err();
+    assert!(matches!(error, Error::Build(BuildError::DiskLimit { limit: 100_000 })), "{error}");
 }
 
 #[test]

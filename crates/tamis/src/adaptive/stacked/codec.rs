@@ -6,7 +6,6 @@ use crate::adaptive::Kept;
 use crate::adaptive::file::{self, Kind, put_varints};
 use crate::error::{BuildError, FormatError};
 use crate::format::Reader;
-use crate::gather::counter::Counter;
 use crate::hash::{Digest, Hasher, KeyType, Salt};
 use crate::leaves::{Entry, Leaf, bloom, cuckoo, quotient};
 use crate::math::shape::Shape;
@@ -14,7 +13,7 @@ use crate::plan::Base;
 
 use super::plan::{Plan, StackGoal};
 use super::window::Window;
-use super::{AdaptiveStacked, Layer, Phase};
+use super::{AdaptiveStacked, Layer, Phase, counter};
 
 /// More layers than any plan has.
 const MAX_LAYERS: u64 = 15;
@@ -131,7 +130,7 @@ impl Kept for AdaptiveStacked {
         })?;
         // Its first table.
         from.draw(if phase == Phase::Remodelling { 8 << 10 } else { 0 })?;
-        let counter = (phase == Phase::Remodelling).then(|| Counter::new(memory));
+        let counter = (phase == Phase::Remodelling).then(|| counter(memory));
         let queries = if counter.is_some() { 0 } else { queries };
         Ok(AdaptiveStacked {
             set,

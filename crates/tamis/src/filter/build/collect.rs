@@ -67,7 +67,7 @@ impl Negatives {
             false => None,
         };
         let tagged = weighed || (shards.has_places() && suspects.is_none());
-        Ok(Negatives { suspects, ..Negatives::new(workspace, workspace.memory / 2, tagged) })
+        Ok(Negatives { suspects, ..Negatives::new(workspace, options.side_memory(workspace), tagged) })
     }
 
     /// How many distinct ones there are, about.
@@ -114,7 +114,7 @@ pub(crate) fn same_key_type<K: Key>(key_type: &mut Option<KeyType>) -> Result<()
 impl<'a> Collector<'a> {
     pub(super) fn new(options: Options<'a>) -> Self {
         let workspace = options.common.workspace();
-        let memory = if options.places { workspace.memory / 2 } else { workspace.memory };
+        let memory = if options.places || options.expecting { workspace.memory / 2 } else { workspace.memory };
         let keys = KeyIntake::new(&workspace, memory, options.places);
         Collector { options, total: None, workspace, keys, negatives: None, expected: None, count: 0 }
     }
@@ -234,9 +234,8 @@ impl<'a> Collector<'a> {
             Some(negatives) => negatives,
             none => {
                 // From now on there are two sides to share the memory.
-                let half = self.workspace.memory / 2;
-                self.keys.share(half, &|| options.common.stop())?;
-                none.insert(Box::new(Negatives::new(&self.workspace, half, tagged)))
+                self.keys.share(self.workspace.memory / 2, &|| options.common.stop())?;
+                none.insert(Box::new(Negatives::new(&self.workspace, options.side_memory(&self.workspace), tagged)))
             }
         };
         negatives.push(digest, options)?;
@@ -261,7 +260,12 @@ impl<'a> Collector<'a> {
     /// As [`push`](Self::push), and [`BuildError::Weight`] if the weight is negative, not finite, below 2^-20 or above 2^43.
     pub fn push_query<K: Key>(&mut self, key: K, weight: f64) -> Result<(), BuildError> {
         same_key_type::<K>(&mut self.options.key_type)?;
-        take_expected(&mut self.expected, key.digest(&self.options.common.hasher), weight, &self.options)
+        if self.expected.is_none() {
+            self.keys.share(self.workspace.memory / 2, &|| self.options.common.stop())?;
+            self.options.expecting = true;
+        }
+        let digest = key.digest(&self.options.common.hasher);
+        take_expected(&mut self.expected, digest, weight, &self.options, &self.workspace)
     }
 
     /// Ends the keys: from now on excluded keys that the first layer rejects are not stored.
@@ -286,7 +290,6 @@ impl<'a> Collector<'a> {
     /// [`Error::Io`] if temporary files fail.
     pub fn seal(self) -> Result<Sealed<'a>, Error> {
         let Collector { mut options, workspace, keys, mut negatives, expected, count, .. } = self;
-        options.expecting |= expected.is_some();
         options.check()?;
         options.common.report(Progress::Read { keys: count, total: Some(count) });
         let before = options.common.clone();
@@ -460,7 +463,7 @@ impl<'a> Sealed<'a> {
         self.options.expecting = true;
         // As those that came before the keys were complete.
         let digest = key.digest(&self.options.common.hasher.unmixed());
-        Ok(take_expected(&mut self.expected, digest, weight, &self.options)?)
+        Ok(take_expected(&mut self.expected, digest, weight, &self.options, &self.workspace)?)
     }
 
     /// The same for a digest.
@@ -545,11 +548,10 @@ impl<'a> Sealed<'a> {
         if self.options.on_conflict == OnConflict::Drop && self.negatives.is_some() {
             return Err(BuildError::WorkloadDrop.into());
         }
-        let mut counts = counter.finish();
-        let hasher = &self.options.common.hasher;
-        if *hasher != hasher.unmixed() {
-            counts.known.iter_mut().for_each(|(digest, _)| *digest = hasher.mix(*digest));
-            counts.known.sort_unstable();
+        let (hasher, stop) = (&self.options.common.hasher, || self.options.common.stop());
+        let mut counts = counter.finish(&stop)?;
+        if hasher.mixes() {
+            counts = counts.mapped(|digest| hasher.mix(digest), &stop)?;
         }
         let Some(workload) = Workload::new(counts, &self.shards, &self.options)? else {
             // Only keys are expected: the goal for unlisted keys holds for all others.
@@ -564,11 +566,12 @@ impl<'a> Sealed<'a> {
         let (comparison, design) = workload.plan(shards.stats.keys, excluded, options)?;
         let mut listed = match negatives.take() {
             Some(listed) => listed,
-            None => Box::new(Negatives::new(workspace, workspace.memory / 2, true)),
+            None => Box::new(Negatives::new(workspace, options.side_memory(workspace), true)),
         };
-        listed.intake = listed.intake.with_weights(&|| options.common.stop())?;
+        let stop = || options.common.stop();
+        listed.intake = listed.intake.with_weights(&stop)?;
         let negatives = negatives.insert(listed);
-        workload.heaviest(design.known, |record| negatives.intake.push(record, &|| options.common.stop()))?;
+        workload.heaviest(design.known, &stop, |record| negatives.intake.push(record, &stop))?;
         negatives.counted = Some(excluded + design.known);
         negatives.excluded = Some(excluded);
         Ok(Some(WorkloadPlan { workload, comparison, design }))
@@ -612,7 +615,7 @@ impl<'a> Sealed<'a> {
         let secret = self.options.common.needed_secret();
         let (bytes, mut report) = to_memory(|out| self.write(plan, out))?;
         let filter = Filter::opened(bytes, secret)?;
-        report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, filter.len(), Some(&filter)));
+        report.workload = planned.map(|planned| planned.outcome(filter.len(), Some(&filter), &|| false)).transpose()?;
         Ok((filter, report))
     }
 
@@ -632,7 +635,8 @@ impl<'a> Sealed<'a> {
             // A pipe does not know its length.
             let read = || open_file(path, arena::read(path), |bytes| Filter::opened(bytes, secret));
             let filter = if path.is_file() { Some(read()?) } else { None };
-            report.workload = Some(planned.workload.outcome(&planned.design, report.stats.keys, filter.as_ref()));
+            report.workload =
+                Some(planned.outcome(report.stats.keys, filter.as_ref(), &|| self.options.common.stop())?);
         }
         Ok(report)
     }
@@ -646,7 +650,8 @@ impl<'a> Sealed<'a> {
         let planned = self.plan_workload()?;
         let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
         let mut report = to_writer(out, |out| self.write(plan, out))?;
-        report.workload = planned.map(|planned| planned.workload.outcome(&planned.design, report.stats.keys, None));
+        let outcome = |planned: WorkloadPlan| planned.outcome(report.stats.keys, None, &|| false);
+        report.workload = planned.map(outcome).transpose()?;
         Ok(report)
     }
 
@@ -661,13 +666,12 @@ fn take_expected(
     digest: Digest,
     weight: f64,
     options: &Options<'_>,
+    workspace: &Arc<Workspace>,
 ) -> Result<(), BuildError> {
     let units = units(weight)?;
-    let counter = counter.get_or_insert_with(|| Box::new(Counter::new(options.common.limits.memory / 2)));
-    if units > 0 {
-        counter.push(digest, units)?;
-    }
-    Ok(())
+    let memory = options.common.limits.memory / 4;
+    let counter = counter.get_or_insert_with(|| Box::new(Counter::new(workspace, memory)));
+    counter.push(digest, units, &|| options.common.stop())
 }
 
 /// The first keys that are also excluded, as (position among the keys, position among the excluded).

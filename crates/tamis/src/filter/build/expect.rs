@@ -13,9 +13,10 @@ use crate::error::BuildError;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
 use crate::gather::counter::{Counts, ONE};
-use crate::gather::{Shards, Tagged};
+use crate::gather::{Counted, Shards, Tagged};
 use crate::hash::Digest;
 use crate::math::shape::Shape;
+use crate::parallel::Stop;
 use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 
 /// Why the share of unlisted queries may be wrong: the top of a list of popular keys has no rare ones.
@@ -31,8 +32,6 @@ pub struct WorkloadReport {
     pub keys: u64,
     /// Distinct members among them, which were dropped.
     pub dropped_members: u64,
-    /// True if every key was counted; otherwise memory was short, and the light ones count as unlisted.
-    pub counted: bool,
     /// The share of negative queries outside the workload.
     pub unlisted_share: f64,
     /// Expected keys that the filter stores, heaviest first.
@@ -65,8 +64,10 @@ pub struct Rates {
 pub(super) struct Workload {
     counts: Counts,
     pub(super) shape: Shape,
+    /// All of them, those for keys too.
     queries: f64,
     keys: u64,
+    dropped: u64,
     warnings: Vec<String>,
 }
 
@@ -77,23 +78,60 @@ pub(super) struct WorkloadPlan {
     pub(super) design: PlannedDesign,
 }
 
+impl WorkloadPlan {
+    /// What was planned, next to what the filter does.
+    pub(super) fn outcome(
+        &self,
+        keys: u64,
+        filter: Option<&Filter>,
+        stop: Stop<'_>,
+    ) -> Result<WorkloadReport, BuildError> {
+        let WorkloadPlan { workload, design, .. } = self;
+        let bits = |bits: f64| bits / keys.max(1) as f64;
+        let measure = |filter: &Filter| {
+            Ok::<_, BuildError>(Rates {
+                bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
+                workload_fpr: workload.passing(filter, stop)?,
+                fpr: filter.fpr(),
+            })
+        };
+        Ok(WorkloadReport {
+            queries: workload.queries,
+            keys: workload.keys,
+            dropped_members: workload.dropped,
+            unlisted_share: workload.shape.unseen(),
+            covered: design.known,
+            covered_share: workload.shape.mass(design.known),
+            max_fpr: design.cap,
+            warnings: workload.warnings.clone(),
+            predicted: Rates {
+                bits_per_key: bits(design.prediction.bits),
+                workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
+                fpr: design.prediction.fpr,
+            },
+            measured: filter.map(measure).transpose()?,
+        })
+    }
+}
+
 impl Workload {
     /// Drops those that are keys. None if nothing is left that a filter could do well at.
-    pub(super) fn new(mut counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
-        let queries = counts.queries as f64 / ONE as f64;
-        let keys = drop_keys(&mut counts, shards, options)?;
-        let unseen = options.goals.unlisted_share.unwrap_or_else(|| counts.unseen());
+    pub(super) fn new(counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
+        let stop = || options.common.stop();
+        let queries = counts.queries() as f64 / ONE as f64;
+        let (counts, dropped, _) = counts.without_keys(shards, &stop)?;
+        let weights = counts.weights(&stop)?;
+        let unseen = options.goals.unlisted_share.unwrap_or_else(|| weights.unseen());
         if !(0.0..=1.0).contains(&unseen) {
             return Err(BuildError::Range { option: "unlisted_share", given: unseen, least: 0.0, most: 1.0 });
         }
-        if counts.queries == 0 {
+        if weights.keys == 0 {
             return Ok(None);
         }
-        let classes = counts.histogram().into_iter().map(|(weight, count)| (weight as f64 / ONE as f64, count));
-        let shape = Shape::new(classes, unseen)?;
+        let shape = Shape::new(weights.classes, unseen)?;
         let unknown = options.goals.unlisted_share.is_none() && unseen == 0.0;
         let warnings = if unknown { vec![NO_ESTIMATE.to_string()] } else { vec![] };
-        Ok(Some(Workload { counts, shape, queries, keys, warnings }))
+        Ok(Some(Workload { counts, shape, queries, keys: weights.keys, dropped, warnings }))
     }
 
     /// Plans for them, and for `excluded` keys that must never match.
@@ -115,98 +153,31 @@ impl Workload {
     pub(super) fn heaviest(
         &self,
         known: u64,
+        stop: Stop<'_>,
         mut take: impl FnMut(Tagged) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
-        let known = usize::try_from(known).unwrap_or(usize::MAX).min(self.counts.known.len());
-        // Equal weights in an order that has nothing to do with shards, which follow the first word of a digest.
-        let order = |&(digest, weight): &(Digest, u64)| (std::cmp::Reverse(weight), digest.lo, digest.hi);
-        let last = match known {
-            0 => return Ok(()),
-            _ if known == self.counts.known.len() => None,
-            _ => {
-                let mut orders: Vec<_> = self.counts.known.iter().map(order).collect();
-                Some(*orders.select_nth_unstable(known - 1).1)
-            }
-        };
-        let within = |both: &&(Digest, u64)| last.is_none_or(|last| order(both) <= last);
-        for &(digest, weight) in self.counts.known.iter().filter(within) {
-            take(Tagged { digest, weight, ordinal: u64::MAX })?;
-        }
-        Ok(())
-    }
-
-    /// What was planned, next to what the filter does.
-    pub(super) fn outcome(&self, design: &PlannedDesign, keys: u64, filter: Option<&Filter>) -> WorkloadReport {
-        let bits = |bits: f64| bits / keys.max(1) as f64;
-        let measured = filter.map(|filter| Rates {
-            bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
-            workload_fpr: self.passing(filter),
-            fpr: filter.fpr(),
-        });
-        WorkloadReport {
-            queries: self.queries,
-            keys: self.counts.known.len() as u64,
-            dropped_members: self.keys,
-            counted: self.counts.exact,
-            unlisted_share: self.shape.unseen(),
-            covered: design.known,
-            covered_share: self.shape.mass(design.known),
-            max_fpr: design.cap,
-            warnings: self.warnings.clone(),
-            predicted: Rates {
-                bits_per_key: bits(design.prediction.bits),
-                workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
-                fpr: design.prediction.fpr,
-            },
-            measured,
-        }
+        self.counts
+            .heaviest(known, stop, |Counted { digest, weight }| take(Tagged { digest, weight, ordinal: u64::MAX }))
     }
 
     /// The share of negative queries that pass: all that were counted are queried.
-    fn passing(&self, filter: &Filter) -> f64 {
-        let (mut passing, mut all) = (0.0, 0.0);
+    fn passing(&self, filter: &Filter, stop: Stop<'_>) -> Result<f64, BuildError> {
+        let mut passing = 0;
         let (mut digests, mut answers) = ([Digest::default(); ROUND], [false; ROUND]);
-        for known in self.counts.known.chunks(ROUND) {
-            let answers = &mut answers[..known.len()];
-            digests.iter_mut().zip(known).for_each(|(digest, (known, _))| *digest = *known);
-            filter.contains_digests(&digests[..known.len()], answers);
-            for (&(_, weight), yes) in known.iter().zip(answers) {
-                all += weight as f64;
-                passing += if *yes { weight as f64 } else { 0.0 };
+        self.counts.each(stop, &mut |part| {
+            for part in part.chunks(ROUND) {
+                let answers = &mut answers[..part.len()];
+                digests.iter_mut().zip(part).for_each(|(digest, query)| *digest = query.digest);
+                filter.contains_digests(&digests[..part.len()], answers);
+                let passed = part.iter().zip(answers).filter(|(_, yes)| **yes);
+                passing += passed.map(|(query, _)| query.weight).sum::<u64>();
             }
-        }
+            Ok(())
+        })?;
         let unseen = self.shape.unseen();
-        let seen = if all > 0.0 { passing / all } else { 0.0 };
-        (1.0 - unseen) * seen + unseen * filter.fpr()
+        let seen = passing as f64 / self.counts.queries().max(1) as f64;
+        Ok((1.0 - unseen) * seen + unseen * filter.fpr())
     }
-}
-
-/// Takes out what is a key; says how many.
-fn drop_keys(counts: &mut Counts, shards: &Shards, options: &Options) -> Result<u64, BuildError> {
-    let stop = || options.common.stop();
-    let mut dropped = 0;
-    let known = std::mem::take(&mut counts.known);
-    let mut rest = &known[..];
-    for shard in 0..shards.count() {
-        let (these, later) = rest.split_at(rest.partition_point(|(digest, _)| digest.shard(shards.bits) <= shard));
-        rest = later;
-        if these.is_empty() {
-            continue;
-        }
-        let keys = shards.keys(shard, &stop)?;
-        let mut keys = keys.iter().peekable();
-        for &(digest, weight) in these {
-            while keys.next_if(|&&key| key < digest).is_some() {}
-            if keys.peek() == Some(&&digest) {
-                dropped += 1;
-                counts.queries -= weight;
-                counts.once -= u64::from(weight == ONE);
-            } else {
-                counts.known.push((digest, weight));
-            }
-        }
-    }
-    Ok(dropped)
 }
 
 fn check(cap: Option<f64>) -> Result<(), BuildError> {

@@ -15,7 +15,7 @@ use crate::error::BuildError;
 use crate::filter::open::MAX_STEPS;
 use crate::filter::options::{Common, Progress, set};
 use crate::format::Header;
-use crate::gather::{Limits, OnConflict};
+use crate::gather::{Limits, OnConflict, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::recipes::cascade::LAYERS;
 use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
@@ -218,6 +218,11 @@ impl<'a> Options<'a> {
 
     pub(super) fn key_type(&self) -> KeyType {
         self.key_type.unwrap_or(KeyType::Bytes)
+    }
+
+    /// What the excluded keys may use of the workspace's memory: the keys have half of it, and queries need some too.
+    pub(super) fn side_memory(&self, workspace: &Workspace) -> u64 {
+        workspace.memory / if self.expecting { 4 } else { 2 }
     }
 
     /// Rejects a capacity far above the number of keys. Planning does so too, but knows only their ratio.

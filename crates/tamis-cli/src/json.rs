@@ -1,7 +1,7 @@
 //! fields -> one JSON object, which says what wrote it and about what.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -10,28 +10,30 @@ use crate::input::{Place, Source};
 /// Which fields there are and what they mean; a change that breaks readers makes it larger. docs/json.md lists them.
 const SCHEMA: u64 = 1;
 
-/// The arguments up to `--`.
-fn words() -> impl Iterator<Item = OsString> {
-    std::env::args_os().skip(1).take_while(|word| word != "--")
+/// What the command line says of its output: whether it has `--json`, also one that cannot be parsed, and the command.
+static LINE: RwLock<(bool, Option<String>)> = RwLock::new((false, None));
+
+/// Reads the words of a command line, the name of the program first.
+pub(crate) fn set(words: &[OsString]) {
+    let words = words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let mut names = words.clone().filter(|word| !word.starts_with('-'));
+    let command = match names.next() {
+        Some(first @ ("map" | "sets" | "slice")) => {
+            Some([Some(first), names.next()].into_iter().flatten().collect::<Vec<_>>().join(" "))
+        }
+        first => first.map(str::to_string),
+    };
+    *LINE.write().unwrap_or_else(PoisonError::into_inner) = (words.clone().any(|word| word == "--json"), command);
 }
 
-/// Whether the command line has `--json`, also one that cannot be parsed.
+/// Whether the command line has `--json`.
 pub(crate) fn is_requested() -> bool {
-    words().any(|word| word == "--json")
+    LINE.read().unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// The command, like `sets query`, as it was typed.
-pub(crate) fn command() -> Option<&'static str> {
-    static COMMAND: OnceLock<Option<String>> = OnceLock::new();
-    let name = || {
-        let mut names = words().filter_map(|word| word.into_string().ok()).filter(|word| !word.starts_with('-'));
-        let first = names.next()?;
-        Some(match first.as_str() {
-            "map" | "sets" | "slice" => names.next().map_or(first.clone(), |second| format!("{first} {second}")),
-            _ => first,
-        })
-    };
-    COMMAND.get_or_init(name).as_deref()
+pub(crate) fn command() -> Option<String> {
+    LINE.read().unwrap_or_else(PoisonError::into_inner).1.clone()
 }
 
 /// The object of these fields; `form` is what the file at hand holds.

@@ -9,6 +9,7 @@ mod args;
 mod cmd;
 mod failure;
 mod grammar;
+mod help;
 mod input;
 mod interrupt;
 mod json;
@@ -92,8 +93,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// The parser of the command line.
 fn parser() -> clap::Command {
-    let json = clap::Arg::new("json").long("json").action(clap::ArgAction::SetTrue);
-    Cli::command().arg(json.help("Report as JSON; may also stand behind the command"))
+    help::arranged(Cli::command())
 }
 
 fn execute(command: Command) -> Result<Outcome> {

@@ -315,6 +315,34 @@ fn standard_input_is_for_whom_it_is_meant() {
     assert!(message.contains(&format!("--exclude {} and 12 more; ", ["allow/1.txt"; 8].join(" "))), "{message}");
 }
 
+/// `build -h` has ten options, `--help` has all under headings, and so have the others.
+#[test]
+fn help_has_headings() {
+    let dir = TestDir::new();
+    let options = |help: &str| help.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    let headings = |help: &str| -> Vec<String> {
+        let lines = help.lines().filter(|line| line.ends_with(':') && !line.starts_with(' '));
+        lines.map(|line| line.trim_end_matches(':').to_string()).collect()
+    };
+    let short = dir.run("build -h").text(0);
+    // And -h itself.
+    assert_eq!(options(&short), 11, "{short}");
+    assert!(short.lines().count() < 50 && short.contains("-x, --exclude"), "{short}");
+    let long = dir.run("build --help").text(0);
+    let all = ["Arguments", "Options", "Lists", "Goal", "Structure", "File", "Resources", "Output"];
+    assert_eq!(headings(&long), all);
+    assert!(options(&long) > 40, "{long}");
+    let under_options = long.split("\nOptions:\n").nth(1).unwrap().split("\nLists:\n").next().unwrap();
+    assert_eq!(options(under_options), 1, "{under_options}");
+    for command in ["plan", "query", "verify", "diff", "slice plan", "slice build", "map build", "sets build", "add"] {
+        for help in ["-h", "--help"] {
+            let help = dir.run(&format!("{command} {help}")).text(0);
+            assert!(headings(&help).contains(&"Lists".to_string()), "{command}: {help}");
+            assert!(help.contains("Files of ") || help.contains("One file per set"), "{command}: {help}");
+        }
+    }
+}
+
 /// Completions know the values of options, as the library names them.
 #[test]
 fn completions_know_values() {

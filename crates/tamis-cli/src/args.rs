@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tamis::slices::Plan;
-use tamis::{Hasher, Limits, Options};
+use tamis::{Hasher, KeyType, Limits, Options};
 
-use crate::input::{self, Format, Source};
+use crate::input::{self, Format, Source, files};
 use crate::interrupt::Interrupt;
 use crate::json;
 use crate::progress::{self, Bar};
@@ -48,8 +49,8 @@ impl InputArgs {
 /// What a file of keys is, and what is done to text.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TextArgs {
-    /// Format of every input: text, csv, tsv, jsonl or parquet [default: by extension]
-    #[arg(long)]
+    /// Format of every input [default: by extension]
+    #[arg(long, value_parser = named(Format::ALL))]
     format: Option<Format>,
     /// Drop white space around text keys
     #[arg(long)]
@@ -121,14 +122,52 @@ impl TextArgs {
     }
 }
 
+/// Lists that a command is about: words before the first option that names lists, or behind `--keys`.
+macro_rules! lists {
+    ($name:ident, $value:literal, $what:literal) => {
+        #[doc = concat!("Lists of ", $what, ".")]
+        #[derive(Args, Clone, Debug)]
+        pub(crate) struct $name {
+            #[arg(value_name = $value, help = concat!("Files of ", $what, ", or directories of them; - or none is standard input"))]
+            lists: Vec<PathBuf>,
+            #[arg(long, value_name = "FILE", num_args = 1.., hide_short_help = true, help = concat!("More files of ", $what, ": every word up to the next option"))]
+            keys: Vec<PathBuf>,
+        }
+
+        impl $name {
+            /// All of them; standard input when there is none.
+            pub(crate) fn sources(&self) -> Result<Vec<Source>> {
+                sources(&[&self.lists[..], &self.keys].concat())
+            }
+        }
+    };
+}
+
+lists!(KeyLists, "KEYS", "keys");
+lists!(MemberLists, "MEMBERS", "members");
+
+/// Whether lists may have no keys.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct EmptyArgs {
+    /// Accept lists without keys
+    #[arg(long)]
+    allow_empty: bool,
+}
+
+impl EmptyArgs {
+    /// The same, and an error if nothing is read where that is not allowed.
+    pub(crate) fn apply(self, options: input::Options) -> input::Options {
+        input::Options { not_empty: !self.allow_empty, ..options }
+    }
+}
+
 /// Keys to query.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct QueriedKeys {
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    lists: KeyLists,
     /// Query this key instead of files of keys; may be repeated
-    #[arg(long, value_name = "KEY", num_args = 1, allow_hyphen_values = true, conflicts_with_all = ["inputs", "column", "format", "null_separated"])]
+    #[arg(long, value_name = "KEY", num_args = 1, allow_hyphen_values = true, conflicts_with_all = ["lists", "keys", "column", "format", "null_separated"])]
     key: Vec<OsString>,
 }
 
@@ -138,22 +177,23 @@ impl QueriedKeys {
         if self.key.iter().any(|key| key.is_empty()) {
             bail!("--key: an empty key; expected a byte at least");
         }
-        let sources = if self.key.is_empty() { sources(&self.inputs) } else { vec![Source::Keys(self.key.clone())] };
         let file = Source::from(file.to_path_buf());
+        let sources = match &self.key[..] {
+            [] => self.lists.sources().map_err(|error| self.meant_as_key(&file).unwrap_or(error))?,
+            keys => vec![Source::Keys(keys.to_vec())],
+        };
         input::check_stdin_once(sources.iter().chain([&file]))?;
-        for source in &sources {
-            if let (Source::File(path), Err(error)) = (source, source.check()) {
-                let is_path = path.is_absolute() || path.starts_with(".") || path.starts_with("..");
-                let key = path.to_str().filter(|_| !is_path && !path.exists() && !source.has_known_extension());
-                let Some(key) = key else { return Err(error) };
-                let (command, key) = (json::command().unwrap_or_default(), quoted(key));
-                bail!(
-                    "{source}: no such file; to query this key: tamis {command} {} --key {key}",
-                    quoted(&file.name())
-                );
-            }
-        }
         Ok(sources)
+    }
+
+    /// What to type if a word is no file but a key.
+    fn meant_as_key(&self, file: &Source) -> Option<anyhow::Error> {
+        let is_path = |path: &Path| path.is_absolute() || path.starts_with(".") || path.starts_with("..");
+        let word = self.lists.lists.iter().find(|path| path.as_os_str() != "-" && !path.exists())?;
+        let source = Source::from(word.clone());
+        let key = word.to_str().filter(|_| !is_path(word) && !source.has_known_extension())?;
+        let (command, key) = (json::command().unwrap_or_default(), quoted(key));
+        Some(anyhow!("{source}: no such file; to query this key: tamis {command} {} --key {key}", quoted(&file.name())))
     }
 }
 
@@ -271,23 +311,32 @@ impl HashAndLimitArgs {
     }
 }
 
-/// Inputs by name; standard input when there is none.
-pub(crate) fn sources(names: &[PathBuf]) -> Vec<Source> {
-    match names {
-        [] => vec![Source::Stdin],
-        names => names.iter().cloned().map(Source::from).collect(),
+/// Lists by name; standard input when there is none.
+pub(crate) fn sources(names: &[PathBuf]) -> Result<Vec<Source>> {
+    if names.is_empty() { Ok(vec![Source::Stdin]) } else { files::lists(names) }
+}
+
+/// How keys for a file with keys of this type are read: it knows better than an option whether they are integers.
+pub(crate) fn typed(name: &str, key_type: Option<KeyType>, options: input::Options) -> Result<input::Options> {
+    match key_type {
+        Some(KeyType::Bytes) if options.integers => {
+            bail!("--integers: the keys of {name} are text; expected text, without this option")
+        }
+        Some(KeyType::Integer) if options.lowercase => {
+            bail!("--lowercase: the keys of {name} are integers; expected no such option")
+        }
+        Some(KeyType::Integer) => Ok(input::Options { integers: true, ..options }),
+        _ => Ok(options),
     }
 }
 
-/// The value that one of these words stands for.
-pub(crate) fn one_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = words.iter().map(|&(name, _)| name).collect();
-        match &names[..] {
-            [names @ .., last] if !names.is_empty() => format!("unknown; expected {} or {last}", names.join(", ")),
-            names => format!("unknown; expected {}", names.join(", ")),
-        }
+/// Reads a value by its name; completions and errors list all names.
+pub(crate) fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> + use<T> {
+    PossibleValuesParser::new(all.iter().map(|(name, _)| name)).try_map(|word| {
+        let found = all.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
+        found.ok_or("unknown")
     })
 }
 
@@ -300,12 +349,14 @@ pub(crate) fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> 
     }
 }
 
-/// A share like `0.01`, `1e-2` or `1%`.
+/// A share like `0.01`, `1e-2`, `1%` or `1/256`.
 pub(crate) fn share(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    match text.strip_suffix('%') {
-        Some(percent) => Ok(number(percent, |percent| fits(percent / 100.0), expected)? / 100.0),
-        None => number(text, fits, expected),
+    if let Some(percent) = text.strip_suffix('%') {
+        return Ok(number(percent, |percent| fits(percent / 100.0), expected)? / 100.0);
     }
+    let Some((above, below)) = text.split_once('/') else { return number(text, fits, expected) };
+    let below = number(below, |below| below > 0.0 && below.is_finite(), expected)?;
+    Ok(number(above, |above| fits(above / below), expected)? / below)
 }
 
 /// A whole number that is in the range.
@@ -375,13 +426,21 @@ mod tests {
     }
 
     #[test]
-    fn shares_have_percent_signs_and_exponents() {
-        for text in ["0.01", "1e-2", "1%", "1.0%", "100e-2%"] {
+    fn shares_are_percents_fractions_and_exponents() {
+        for text in ["0.01", ".01", "1e-2", "1%", "1.0%", "100e-2%", "1/100", "2.5/250"] {
             assert_eq!(share(text, |p| p < 1.0, "less than 1"), Ok(0.01), "{text}");
         }
-        for (text, message) in
-            [("200%", "out of range"), ("inf", "out of range"), ("nan", "not a number"), ("%", "not")]
-        {
+        for (text, message) in [
+            ("200%", "out of range"),
+            ("inf", "out of range"),
+            ("nan", "not a number"),
+            ("%", "not"),
+            ("1/", "not a number"),
+            ("/2", "not a number"),
+            ("1/0", "out of range"),
+            ("5/2", "out of range"),
+            ("1/2/3", "not a number"),
+        ] {
             let error = share(text, |p| p < 1.0, "less than 1").unwrap_err();
             assert!(error.starts_with(message) && error.ends_with("; expected less than 1"), "{error}");
         }

@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 use tamis::slices::{MANIFEST, file_name};
 use tamis::{Filter, FormatError, Hasher, KeyType, Mismatch, QueryError};
 
+use crate::failure;
 use crate::input::{Counts, KeyRef, Source};
 use crate::json::{self, Form};
 use crate::mapped::{self, How};
@@ -91,7 +92,12 @@ fn open_file<T>(path: &Path, what: &str, open: impl FnOnce(&Path) -> Result<T, t
         }
         _ => {}
     }
+    let is_first = !matches!(what, "tamis" | "patch");
     open(path).map_err(|error| match error {
+        tamis::Error::Format { error: FormatError::Magic, .. } if is_first => {
+            let message = format!("{:#}; is it a list of keys? the {what} comes first", at(Error::new(error), &name));
+            failure::failure(failure::Kind::File, message)
+        }
         tamis::Error::Format { error: FormatError::Form { found, expected }, path } => {
             // A file that is no manifest under its name; and `inspect` expects no form itself.
             let is_exact = expected == mapped::MANIFEST_FORM || what == "tamis";
@@ -137,7 +143,7 @@ fn explain(path: &Path, error: QueryError, what: &str) -> Error {
     let path = shown(path);
     match error {
         QueryError::KeyType(Mismatch { filter: KeyType::Integer, .. }) => {
-            anyhow!("{path}: the keys of {what} are integers; expected integers, not text; use --integers")
+            anyhow!("{path}: the keys of {what} are integers; expected integers, not text")
         }
         QueryError::KeyType(Mismatch { filter: KeyType::Bytes, .. }) => {
             anyhow!("{path}: the keys of {what} are text; expected text, not integers")

@@ -41,6 +41,7 @@
 mod decode;
 mod delimited;
 pub(crate) mod expect;
+pub(crate) mod files;
 mod jsonl;
 pub(crate) mod kmers;
 mod lines;
@@ -151,19 +152,15 @@ pub(crate) enum Format {
     Parquet,
 }
 
-impl FromStr for Format {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Format> {
-        Ok(match name {
-            "text" => Format::Text,
-            "csv" => Format::Csv,
-            "tsv" => Format::Tsv,
-            "jsonl" => Format::Jsonl,
-            "parquet" => Format::Parquet,
-            _ => bail!("unknown; expected text, csv, tsv, jsonl or parquet"),
-        })
-    }
+impl Format {
+    /// Every format with its name.
+    pub(crate) const ALL: &[(&str, Format)] = &[
+        ("text", Format::Text),
+        ("csv", Format::Csv),
+        ("tsv", Format::Tsv),
+        ("jsonl", Format::Jsonl),
+        ("parquet", Format::Parquet),
+    ];
 }
 
 /// What is read and how text is cleaned up.
@@ -189,6 +186,8 @@ pub(crate) struct Options {
     pub(crate) rows: bool,
     /// Memory for what a table holds at a time, if it is not the default.
     pub(crate) memory: Option<u64>,
+    /// Whether it is an error if the inputs together have no key.
+    pub(crate) not_empty: bool,
 }
 
 /// What the second column holds.
@@ -231,9 +230,8 @@ impl Options {
     /// What the user calls the column of keys.
     fn column_option(&self) -> &'static str {
         match self.second_holds {
-            SecondColumn::Partition | SecondColumn::Sets | SecondColumn::File => "--column",
+            SecondColumn::Partition | SecondColumn::Sets | SecondColumn::File | SecondColumn::Value => "--column",
             SecondColumn::Count => "--workload-column",
-            SecondColumn::Value => "--key-column",
         }
     }
 
@@ -406,7 +404,19 @@ pub(crate) fn read_all(
             break;
         }
     }
-    Ok(sink.finish())
+    let (counts, places) = sink.finish();
+    check_not_empty(inputs, options, counts.keys)?;
+    Ok((counts, places))
+}
+
+/// An empty list is more often a failed download than meant.
+pub(crate) fn check_not_empty(inputs: &[Source], options: &Options, keys: u64) -> Result<()> {
+    if keys > 0 || inputs.is_empty() || !options.not_empty {
+        return Ok(());
+    }
+    let names: Vec<String> = inputs.iter().take(3).map(Source::to_string).collect();
+    let more = if inputs.len() > names.len() { ", .." } else { "" };
+    bail!("{}{more}: no keys; expected one at least; use --allow-empty if that is meant", names.join(", "))
 }
 
 /// Every argument is a key.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -52,28 +52,30 @@ forms! {
     Manifest = "manifest",
 }
 
-/// The arguments up to `--`.
-fn words() -> impl Iterator<Item = OsString> {
-    std::env::args_os().skip(1).take_while(|word| word != "--")
+/// What the command line says of its output: whether it has `--json`, also one that cannot be parsed, and the command.
+static LINE: RwLock<(bool, Option<String>)> = RwLock::new((false, None));
+
+/// Reads the words of a command line, the name of the program first.
+pub(crate) fn set(words: &[OsString]) {
+    let words = words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let mut names = words.clone().filter(|word| !word.starts_with('-'));
+    let command = match names.next() {
+        Some(first @ ("map" | "sets" | "slice")) => {
+            Some([Some(first), names.next()].into_iter().flatten().collect::<Vec<_>>().join(" "))
+        }
+        first => first.map(str::to_string),
+    };
+    *LINE.write().unwrap_or_else(PoisonError::into_inner) = (words.clone().any(|word| word == "--json"), command);
 }
 
-/// Whether the command line has `--json`, also one that cannot be parsed.
+/// Whether the command line has `--json`.
 pub(crate) fn is_requested() -> bool {
-    words().any(|word| word == "--json")
+    LINE.read().unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// The command, like `sets query`, as it was typed.
-pub(crate) fn command() -> Option<&'static str> {
-    static COMMAND: OnceLock<Option<String>> = OnceLock::new();
-    let name = || {
-        let mut names = words().filter_map(|word| word.into_string().ok()).filter(|word| !word.starts_with('-'));
-        let first = names.next()?;
-        Some(match first.as_str() {
-            "map" | "sets" | "slice" => names.next().map_or(first.clone(), |second| format!("{first} {second}")),
-            _ => first,
-        })
-    };
-    COMMAND.get_or_init(name).as_deref()
+pub(crate) fn command() -> Option<String> {
+    LINE.read().unwrap_or_else(PoisonError::into_inner).1.clone()
 }
 
 /// The object of these fields; `form` is what the file at hand holds.

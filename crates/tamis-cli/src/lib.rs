@@ -8,6 +8,8 @@
 mod args;
 mod cmd;
 mod failure;
+mod grammar;
+mod help;
 mod input;
 mod interrupt;
 mod json;
@@ -21,7 +23,7 @@ use std::ffi::OsString;
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Build and query membership filters
 ///
@@ -76,13 +78,22 @@ pub(crate) enum Outcome {
 /// Runs one command line, the name of the program first, and returns the exit code. It may end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     interrupt::survive_file_limit();
-    match Cli::try_parse_from(arguments).map_or_else(|error| refuse(&error), |cli| execute(cli.command)) {
+    let parser = parser();
+    let words = grammar::json_behind_command(&parser, arguments);
+    json::set(&words);
+    let done = grammar::read(&parser, &words).and_then(|matches| execute(Cli::from_arg_matches(&matches)?.command));
+    match done.or_else(|error| error.downcast().map_or_else(Err, |error| refuse(&error))) {
         Ok(Outcome::Yes) => 0,
         Ok(Outcome::No) => 1,
         // The reader of our output has seen enough: not an error, as in `tamis query ... | head`.
         Err(error) if error.is::<cmd::Closed>() => 0,
         Err(error) => failure::report(&error),
     }
+}
+
+/// The parser of the command line.
+fn parser() -> clap::Command {
+    help::arranged(Cli::command())
 }
 
 fn execute(command: Command) -> Result<Outcome> {
@@ -100,8 +111,8 @@ fn execute(command: Command) -> Result<Outcome> {
         Command::Map(args) => cmd::map::run(args),
         Command::Sets(args) => cmd::sets::run(args),
         Command::Slice(args) => cmd::slice::run(args),
-        Command::Completions(args) => cmd::pages::completions(args, Cli::command()),
-        Command::Man(args) => cmd::pages::man(args, Cli::command()),
+        Command::Completions(args) => cmd::pages::completions(args, parser()),
+        Command::Man(args) => cmd::pages::man(args, parser()),
     }
 }
 

@@ -170,6 +170,22 @@ fn all(path: &Path) -> io::Result<Vec<u8>> {
     if path.as_os_str() == "-" { Ok(stdin()?.to_vec()) } else { std::fs::read(path) }
 }
 
+/// What a regular file says it is, in a word or two, if its first bytes are those of a tamis file.
+pub(crate) fn form(path: &Path) -> Option<&'static str> {
+    let is_file = path.as_os_str() != "-" && std::fs::metadata(path).is_ok_and(|data| data.is_file());
+    let mut mark = [0; 8];
+    let read = is_file.then(|| std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut mark)));
+    if !matches!(read, Some(Ok(()))) || mark != *b"\x89tamis\r\n" {
+        return None;
+    }
+    match filter(path, How::written(None)) {
+        Ok(_) => Some("filter"),
+        Err(Error::Format { error: FormatError::Form { found, .. }, .. }) => Some(found),
+        // Its secret is elsewhere, or it is damaged.
+        Err(_) => Some("file"),
+    }
+}
+
 /// Opens a file as what it says it is.
 pub(crate) fn any(path: &Path, how: How) -> Result<Any, Error> {
     match filter(path, how) {

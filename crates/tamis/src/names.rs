@@ -1,4 +1,4 @@
-//! an enum and its names -> `Display`, `FromStr`, and an error that lists the names.
+//! an enum and its names -> `Display`, `FromStr`, an error that lists the names, and the list of all.
 
 use std::fmt;
 
@@ -25,6 +25,12 @@ impl std::error::Error for NameError {}
 /// `Display` and `FromStr` of an enum by a table of its names.
 macro_rules! named {
     ($type:ident: $($name:literal => $variant:ident),+) => {
+        impl $type {
+            /// Every value with its name.
+            #[doc(hidden)]
+            pub const ALL: &[(&'static str, $type)] = &[$(($name, $type::$variant)),+];
+        }
+
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(match self { $($type::$variant => $name),+ })

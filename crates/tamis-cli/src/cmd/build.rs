@@ -27,7 +27,7 @@ use crate::usage;
 ///
 /// Reads one key per line, or a column of a table (.csv, .tsv, .jsonl, .parquet). gzip, zstd and xz are recognised by content.
 /// Blank lines and duplicates are skipped. A line, or a record of a table, has at most 16 MiB. A filter without keys matches
-/// nothing.
+/// nothing, and needs --allow-empty.
 ///
 /// Keys listed with --exclude never match, at any --fpr; there may be any number of them. If only members and excluded keys
 /// will be queried, --exact builds the smallest file.

@@ -8,9 +8,9 @@ use tamis::{BuildError, Chained, Effort, Hasher, Key as _, Kind, Layout, OnConfl
 
 use super::any_builder::AnyBuilder;
 use super::{at, changing, grouped, key_bytes};
-use crate::args::{self, HashAndLimitArgs, InputArgs};
+use crate::args::{self, EmptyArgs, HashAndLimitArgs, InputArgs, MemberLists, named};
 use crate::failure::{self, Conflict};
-use crate::input::{self, Counts, KeyRef, Places, Source, expect, total_bytes};
+use crate::input::{self, Counts, KeyRef, Places, Source, expect, files, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::progress::Bar;
 use crate::secret::SecretFile;
@@ -18,22 +18,23 @@ use crate::secret::SecretFile;
 /// The keys of a filter, and what it must reach.
 #[derive(clap::Args, Debug)]
 pub(crate) struct BuildArgs {
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
-    /// Share of unlisted keys that may match, like 0.001, 1e-3 or 0.1% [default: 0.01]; with a workload, the ceiling for
-    /// unlisted keys, 1 for none [default: --workload-fpr, or 1.42 times the rate of a plain filter of --bits-per-key]
+    #[command(flatten)]
+    members: MemberLists,
+    /// Share of unlisted keys that may match, like 0.001, 1e-3, 0.1% or 1/1000 [default: 0.01]
+    ///
+    /// With a workload, the ceiling for unlisted keys, 1 for none [default: --workload-fpr, or 1.42 times the rate of a plain
+    /// filter of --bits-per-key].
     #[arg(long, value_name = "P", value_parser = ceiling, allow_negative_numbers = true)]
     pub(super) fpr: Option<f64>,
     /// Bits per key to spend, instead of --fpr; above 0, at most 4096
     #[arg(long, value_name = "B", value_parser = bits, allow_negative_numbers = true)]
     pub(super) bits_per_key: Option<f64>,
-    /// File of keys that must never match; - is standard input; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    /// Files of keys that must never match, or directories of them: every word up to the next option; - is standard input
+    #[arg(short = 'x', long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
-    /// File of expected queries: a log, one query per line, or lines of key<TAB>weight, `key weight` or `uniq -c`; - is
-    /// standard input; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append, conflicts_with_all = ["excluded_fpr", "partition_column"])]
+    /// Files of expected queries: logs, one query per line, or lines of key<TAB>weight, `key weight` or `uniq -c`; every word up
+    /// to the next option; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["excluded_fpr", "partition_column"])]
     workload: Vec<PathBuf>,
     /// Column of queries in .csv, .tsv, .jsonl and .parquet files of --workload
     #[arg(long, value_name = "NAME", requires = "workload")]
@@ -57,12 +58,13 @@ pub(crate) struct BuildArgs {
     pub(super) excluded_fpr: Option<f64>,
     /// What to do with a key that is a member and excluded: error (list them, exit code 4), keep (it is a member) or drop (it
     /// is excluded)
-    #[arg(long, value_name = "WHAT", default_value = "error", requires = "exclude")]
+    #[arg(long, value_name = "WHAT", default_value = "error", requires = "exclude", value_parser = named(OnConflict::ALL), hide_possible_values = true)]
     pub(super) on_conflict: OnConflict,
-    /// Structure: auto, ribbon, fuse, fuse4, bloom, classic-bloom, cuckoo or quotient; with --exclude or --workload also
-    /// steered, chained, cascade, integrated or naive, the last four also with the structure of their layers (chained-fuse,
-    /// cascade-bloom, ...); with --workload also stacked, alone or with the structure of its layers
-    #[arg(long, default_value = "auto")]
+    /// Structure
+    ///
+    /// With --exclude or --workload: auto, steered, chained, cascade, integrated or naive, the last four also with the structure
+    /// of their layers. Stacked needs --workload. The others store members alone.
+    #[arg(long, default_value = "auto", value_parser = named(Kind::ALL))]
     kind: Kind,
     /// With --kind cascade: how much shorter each list of keys is than the one before, above 0 and below 1 [default: 0.5]
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
@@ -73,11 +75,11 @@ pub(crate) struct BuildArgs {
     /// Keys that fit in all, or +20% more than there are; of bloom, classic-bloom, cuckoo, quotient, and stacked on the last three
     #[arg(long, value_name = "N|+P%", value_parser = capacity)]
     capacity: Option<Capacity>,
-    /// Effort to find a smaller filter: fast, balanced or smallest
-    #[arg(long, default_value = "balanced")]
+    /// Effort to find a smaller filter
+    #[arg(long, default_value = "balanced", value_parser = named(Effort::ALL))]
     effort: Effort,
     /// Order of bits, with --exclude: auto, compact (smallest) or local (faster queries for members)
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_parser = named(Layout::ALL), hide_possible_values = true)]
     layout: Layout,
     /// Bytes of a shard, 4K to 1G: what a query of a file in an object store reads. 64K is a good choice there [default: shards of
     /// 1.5 million keys]
@@ -87,18 +89,20 @@ pub(crate) struct BuildArgs {
     shared: HashAndLimitArgs,
     #[command(flatten)]
     pub(super) input: InputArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1e-2 or 1%")
+    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1% or 1/256")
 }
 
 fn ceiling(text: &str) -> Result<f64, String> {
-    args::share(text, |p| p > 0.0 && p <= 1.0, "a share above 0 and at most 1, like 0.01, 1e-2 or 1%")
+    args::share(text, |p| p > 0.0 && p <= 1.0, "a share above 0 and at most 1, like 0.01, 1% or 1/256")
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    args::share(text, |p| (0.0..=1.0).contains(&p), "a share from 0 to 1, like 0.2 or 20%")
+    args::share(text, |p| (0.0..=1.0).contains(&p), "a share from 0 to 1, like 0.2, 20% or 1/5")
 }
 
 fn bits(text: &str) -> Result<f64, String> {
@@ -106,7 +110,7 @@ fn bits(text: &str) -> Result<f64, String> {
 }
 
 fn delta(text: &str) -> Result<f64, String> {
-    args::number(text, |delta| delta > 0.0 && delta < 1.0, "a number above 0 and below 1, like 0.7")
+    args::share(text, |delta| delta > 0.0 && delta < 1.0, "a number above 0 and below 1, like 0.7")
 }
 
 fn layers(text: &str) -> Result<u32, String> {
@@ -139,12 +143,6 @@ fn capacity(text: &str) -> Result<Capacity, String> {
 impl BuildArgs {
     /// All inputs, checked before the first is read: a typing error should not show after an hour.
     pub(super) fn sources(&self) -> Result<Sources> {
-        let named = |names: &[PathBuf]| if names.is_empty() { vec![] } else { args::sources(names) };
-        let sources = Sources {
-            keys: args::sources(&self.keys),
-            excluded: named(&self.exclude),
-            expected: named(&self.workload),
-        };
         if let (Some(fpr), []) = (self.fpr, &self.workload[..]) {
             let other = if self.exact { Some("--exact") } else { self.bits_per_key.map(|_| "--bits-per-key") };
             match other {
@@ -155,16 +153,21 @@ impl BuildArgs {
                 None => {}
             }
         }
-        if self.layout != Layout::Auto && sources.excluded.is_empty() && sources.expected.is_empty() {
+        let is_plain = self.exclude.is_empty() && self.workload.is_empty();
+        if self.layout != Layout::Auto && is_plain {
             bail!("--layout: no effect on members alone; expected --exclude or --workload too");
         }
-        if self.exact && sources.excluded.is_empty() && sources.expected.is_empty() {
+        if self.exact && is_plain {
             bail!(
                 "--exact: no key is excluded, so every key would match; expected --exclude FILE, or --fpr or --bits-per-key instead"
             );
         }
+        let sources = Sources {
+            keys: self.members.sources()?,
+            excluded: files::lists(&self.exclude)?,
+            expected: files::lists(&self.workload)?,
+        };
         input::check_stdin_once(sources.all())?;
-        sources.all().try_for_each(Source::check)?;
         self.shared.limits.check()?;
         Ok(sources)
     }
@@ -201,7 +204,7 @@ impl BuildArgs {
     /// How keys and excluded keys are read.
     pub(super) fn read_options(&self, sources: &Sources) -> Result<input::Options> {
         let options = self.input.options(sources.keys.iter().chain(&sources.excluded))?;
-        Ok(options.within(self.shared.limits.memory))
+        Ok(self.empty.apply(options).within(self.shared.limits.memory))
     }
 
     /// Reads everything.
@@ -281,7 +284,7 @@ impl BuildArgs {
         let share = |share: f64| (digests.len() as f64 * (1.0 + share)).ceil() as u64;
         let capacity = match self.capacity {
             Some(Capacity::Keys(keys)) if keys < digests.len() as u64 => {
-                bail!("--capacity {}: {} keys; expected as many at least", grouped(keys), grouped(digests.len() as u64))
+                bail!("--capacity {}: out of range; expected at least {}", grouped(keys), grouped(digests.len() as u64))
             }
             Some(Capacity::Keys(keys)) => keys,
             Some(Capacity::Share(more)) => share(more),

@@ -18,7 +18,7 @@ use super::output::Output;
 use super::sets::lock::Lock;
 use super::{at, count, explain, grouped, inspect, key_bytes, open_file};
 use crate::Outcome;
-use crate::args::{self, ReportArgs, TextArgs};
+use crate::args::{self, EmptyArgs, KeyLists, ReportArgs, TextArgs};
 use crate::failure::{self, failure};
 use crate::input::{self, Counts, KeyRef, Source, total_bytes};
 use crate::interrupt::Interrupt;
@@ -66,11 +66,10 @@ pub(crate) struct RemoveArgs {
 #[derive(clap::Args, Debug)]
 struct ChangeArgs {
     /// Filter file, replaced only when the new one is complete
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILTER")]
     file: PathBuf,
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyLists,
     /// File for the new filter; the old one stays as it is; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -79,6 +78,8 @@ struct ChangeArgs {
     column: Option<String>,
     #[command(flatten)]
     text: TextArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
     #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
@@ -108,10 +109,9 @@ pub(crate) fn remove(args: RemoveArgs) -> Result<Outcome> {
 
 fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
     args.report.apply();
-    let sources = args::sources(&args.keys);
+    let sources = args.keys.sources()?;
     input::check_stdin_once(sources.iter())?;
-    sources.iter().try_for_each(Source::check)?;
-    let options = args.text.options(args.column.as_ref(), None, &sources)?;
+    let options = args.empty.apply(args.text.options(args.column.as_ref(), None, &sources)?);
     let to = args.output.as_ref().unwrap_or(&args.file);
     let _lock = Lock::new(to, [&args.file])?;
     let secret = args.secret.how(false)?.secret;
@@ -139,6 +139,7 @@ fn run(args: &ChangeArgs, verb: Verb) -> Result<Outcome> {
              --changing over bloom, classic-bloom, cuckoo or quotient"
         );
     }
+    let options = args::typed(&name.to_string(), Some(filter.key_type()), options)?;
     let output = Output::new("-o", to, sources.iter(), "filter")?.spare("-o", args.secret.path(), "the secret")?;
     let interrupt = Interrupt::install()?;
     let counted = apply(&sources, &options, &mut filter, verb).map_err(|error| match error.downcast() {

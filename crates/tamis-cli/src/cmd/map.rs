@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tamis::maps::LayerInfo;
 use tamis::{KeyType, Map, QueryError};
 
-use super::{MIN_KEYS_FOR_SHARE, explain, grouped, open_file, percent};
+use super::{MIN_KEYS_FOR_SHARE, explain, grouped, open_file, percent, shown};
 use crate::Outcome;
-use crate::args::TextArgs;
+use crate::args::{self, EmptyArgs, TextArgs};
 use crate::input;
 use crate::mapped::{self, How};
 
@@ -48,23 +48,30 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 struct PairArgs {
     /// Column of keys in .csv, .tsv, .jsonl and .parquet inputs; '#1' is the first of a csv or tsv without a header
     #[arg(long, value_name = "NAME", requires = "value_column")]
-    key_column: Option<String>,
+    column: Option<String>,
     /// Column of values
-    #[arg(long, value_name = "NAME", requires = "key_column")]
+    #[arg(long, value_name = "NAME", requires = "column")]
     value_column: Option<String>,
     #[command(flatten)]
     text: TextArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 impl PairArgs {
     fn options(&self) -> input::Options {
-        self.text.any_options(self.key_column.as_ref(), self.value_column.as_ref())
+        self.empty.apply(self.text.any_options(self.column.as_ref(), self.value_column.as_ref()))
     }
 }
 
 /// Opens a map; errors name the file.
 fn open(path: &Path, how: How) -> Result<Map> {
     open_file(path, "map", |path| mapped::map(path, how))
+}
+
+/// How keys of this map are read.
+fn typed(path: &Path, map: &Map, options: input::Options) -> Result<input::Options> {
+    args::typed(&shown(path), (!map.is_empty()).then(|| map.key_type()), options)
 }
 
 /// A query that the map rejected; says what would help.

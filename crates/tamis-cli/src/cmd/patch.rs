@@ -12,9 +12,9 @@ use super::{
     approx, at, check_partitions, count, fpr_line, grouped, open, open_file, percent, query_error, shown, three_digits,
 };
 use crate::Outcome;
-use crate::args::{self, InputArgs, LimitArgs, ReportArgs};
+use crate::args::{self, EmptyArgs, InputArgs, LimitArgs, ReportArgs, named};
 use crate::failure;
-use crate::input::{self, KeyRef, Source, total_bytes};
+use crate::input::{self, KeyRef, Source, files, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::json::Form;
 use crate::mapped::{self, How};
@@ -37,18 +37,18 @@ pub(crate) struct DiffArgs {
     /// Patch file between OLD and this patch, in order; may be repeated
     #[arg(long, value_name = "FILE")]
     patch: Vec<PathBuf>,
-    /// File of the members of today; - is standard input; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    /// Files of the members of today, or directories of them: every word up to the next option; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     keys: Vec<PathBuf>,
-    /// File of the excluded keys of today; - is standard input; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    /// Files of the excluded keys of today, in the same way
+    #[arg(short = 'x', long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
-    /// File of the members that OLD was made of, with its patches: those that are no members today are turned off; may be
-    /// repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    /// Files of the members that OLD was made of, with its patches, in the same way: those that are no members today are turned
+    /// off
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     old_keys: Vec<PathBuf>,
     /// What to do with a key that is in both lists: error (the exit code is 4), keep (it is a member) or drop (it is excluded)
-    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
+    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"], value_parser = named(OnConflict::ALL), hide_possible_values = true)]
     on_conflict: OnConflict,
     /// Share of unlisted keys that the patch may flip [default: any, for an exact filter; else a hundredth of its fpr]
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
@@ -63,6 +63,8 @@ pub(crate) struct DiffArgs {
     limits: LimitArgs,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
     #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
@@ -90,7 +92,7 @@ pub(crate) struct PatchArgs {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1e-2 or 1%")
+    args::share(text, |p| p > 0.0 && p < 1.0, "a share above 0 and below 1, like 0.01, 1% or 1/256")
 }
 
 /// Opens patches behind a filter; errors name the patch.
@@ -112,11 +114,9 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
     if args.keys.is_empty() && args.exclude.is_empty() {
         bail!("--keys, --exclude: no lists; expected the members and the excluded keys of today");
     }
-    let lists = [&args.keys, &args.exclude, &args.old_keys]
-        .map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let lists = [files::lists(&args.keys)?, files::lists(&args.exclude)?, files::lists(&args.old_keys)?];
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
-    lists.iter().flatten().try_for_each(Source::check)?;
     args.limits.check()?;
     let output = Output::new("-o", &args.output, lists.iter().flatten(), "patch")?;
     let output = output.spare(
@@ -125,8 +125,10 @@ pub(crate) fn diff(args: DiffArgs) -> Result<Outcome> {
         "the filter or a patch of it",
     )?;
     let output = output.spare("-o", args.secret.path(), "the secret")?;
-    let options = args.input.options(lists.iter().flatten())?.within(args.limits.memory);
+    let options = args.empty.apply(args.input.options(lists.iter().flatten())?).within(args.limits.memory);
     let filter = open(&args.filter, args.secret.how(false)?)?;
+    let key_type = (!filter.is_empty()).then(|| filter.key_type());
+    let options = args::typed(&shown(&args.filter), key_type, options)?;
     check_partitions(&args.filter, filter.is_partitioned(), args.input.is_partitioned(), "--partition-column NAME")?;
     let old = with_patches(filter.with_patches([])?, &args.patch, false)?;
     let interrupt = Interrupt::install()?;

@@ -60,6 +60,15 @@ impl Queried {
         }
     }
 
+    /// The type of its keys; none without keys, which are of either type.
+    pub(super) fn key_type(&self) -> Option<KeyType> {
+        match self {
+            Queried::Plain(filter) => (!filter.is_empty()).then(|| filter.key_type()),
+            Queried::Sliced(filter) => (!filter.is_empty()).then(|| filter.key_type()),
+            Queried::Learned(_) => Some(KeyType::Bytes),
+        }
+    }
+
     pub(super) fn is_partitioned(&self) -> bool {
         self.plain().is_some_and(Patched::is_partitioned)
     }

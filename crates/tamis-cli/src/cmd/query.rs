@@ -11,9 +11,9 @@ use super::prompt::{Answer, answer_all};
 use super::queried::Queried;
 use super::{check_partitions, print, print_json, query_error, shown, to_stdout};
 use crate::Outcome;
-use crate::args::{InputArgs, QueriedKeys};
+use crate::args::{self, InputArgs, QueriedKeys};
 use crate::failure::{Kind, failure};
-use crate::input::{At, KeyRef, SecondValue, Source};
+use crate::input::{At, KeyRef, Options, SecondValue, Source};
 use crate::json::{self, Form};
 use crate::mapped::VerifyArgs;
 use crate::progress;
@@ -27,11 +27,11 @@ use crate::secret::SecretArgs;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Filter file, or a folder of slices with their manifest; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILTER")]
     filter: PathBuf,
     #[command(flatten)]
     keys: QueriedKeys,
-    /// Patch file of FILE, made by tamis diff; may be repeated, in order
+    /// Patch file of FILTER, made by tamis diff; may be repeated, in order
     #[arg(long, value_name = "PATCH", num_args = 1, action = clap::ArgAction::Append)]
     patch: Vec<PathBuf>,
     /// Print the keys that do not match
@@ -71,8 +71,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         progress::silence();
     }
     let sources = args.keys.sources(&args.filter)?;
-    let options = crate::input::Options { rows: args.rows, ..args.input.options(&sources)? };
+    let options = Options { rows: args.rows, ..args.input.options(&sources)? };
     let filter = Queried::open(&args.filter, args.secret.how(args.verify.no_verify)?)?;
+    let options = args::typed(&shown(&args.filter), filter.key_type(), options)?;
     let partitioned = args.partition.is_some() || args.input.is_partitioned();
     check_partitions(
         &args.filter,

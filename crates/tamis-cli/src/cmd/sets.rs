@@ -21,9 +21,9 @@ use tamis::sets::Editor;
 use tamis::{QueryError, Sets};
 
 use super::output::Output;
-use super::{at, bits_per_key, blank, count, explain, grouped, open_file, three_digits};
+use super::{at, bits_per_key, blank, count, explain, grouped, open_file, shown, three_digits};
 use crate::Outcome;
-use crate::args::TextArgs;
+use crate::args::{self, EmptyArgs, TextArgs};
 use crate::input;
 use crate::input::kmers::Sequences;
 use crate::input::sets::{Inputs, ReadOptions};
@@ -81,6 +81,8 @@ struct MemberArgs {
     set_column: Option<String>,
     #[command(flatten)]
     text: TextArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
 }
 
 impl MemberArgs {
@@ -93,6 +95,7 @@ impl MemberArgs {
             true => self.text.any_options(self.column.as_ref(), None),
             false => self.text.options(self.column.as_ref(), None, inputs.sources())?,
         };
+        let options = self.empty.apply(options);
         let read_options = ReadOptions { options, set_column: self.set_column.clone(), kmer, counts };
         Ok((inputs, read_options))
     }
@@ -109,15 +112,16 @@ struct QueryArgs {
 }
 
 impl QueryArgs {
-    /// The options of a reading, for an index whose keys are k-mers of this length or anything else.
-    fn options(&self, kmer: Option<u32>, sources: &[input::Source]) -> Result<input::Options> {
+    /// The options of a reading, for this index.
+    fn options(&self, path: &Path, index: &Sets, sources: &[input::Source]) -> Result<input::Options> {
+        let kmer = index.kmer();
         check_sequences(kmer, None, self.column.as_ref(), &self.text)?;
         let options = self.text.options(self.column.as_ref(), None, sources)?;
         let sequences = sources.iter().find(|source| input::sets::is_sequences(source));
         if let (None, None, Some(found)) = (kmer, options.format, sequences) {
             bail!("{found}: sequences, and the keys of the index are no k-mers; expected keys, or --format text");
         }
-        Ok(options)
+        typed(path, index, options)
     }
 }
 
@@ -134,6 +138,11 @@ fn check_sequences(
         }
         _ => Ok(()),
     }
+}
+
+/// How keys of this index are read; one without keys takes keys of either type.
+fn typed(path: &Path, index: &Sets, options: input::Options) -> Result<input::Options> {
+    args::typed(&shown(path), index.segments().next().map(|_| index.key_type()), options)
 }
 
 /// Opens an index; errors name the file.

@@ -17,8 +17,8 @@ use super::{
     size_line,
 };
 use crate::Outcome;
-use crate::args::{self, InputArgs, LimitArgs, ReportArgs, number_of_slices};
-use crate::input::{self, KeyRef, Source, total_bytes};
+use crate::args::{self, EmptyArgs, InputArgs, LimitArgs, MemberLists, ReportArgs, number_of_slices};
+use crate::input::{self, KeyRef, Source, files, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::json::Form;
 use crate::progress::Bar;
@@ -66,11 +66,10 @@ struct SliceArgs {
     /// Plan file
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
-    /// File of keys that must never match; - is standard input; may be repeated
-    #[arg(long, value_name = "FILE", num_args = 1, action = clap::ArgAction::Append)]
+    #[command(flatten)]
+    members: MemberLists,
+    /// Files of keys that must never match, or directories of them: every word up to the next option; - is standard input
+    #[arg(short = 'x', long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
     /// Number of the slice, from 0 on
     #[arg(long, value_name = "N")]
@@ -82,6 +81,8 @@ struct SliceArgs {
     limits: LimitArgs,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
     #[command(flatten)]
     report: ReportArgs,
 }
@@ -124,7 +125,7 @@ impl Digests {
         };
         match *self.key_type.get_or_insert(key_type) {
             all if all == key_type => Ok(digest),
-            KeyType::Integer => Err(anyhow!("keys: some are text; expected integers; use --integers")),
+            KeyType::Integer => Err(anyhow!("keys: some are text; expected integers")),
             _ => Err(anyhow!("keys: some are integers; expected text, as the others")),
         }
     }
@@ -211,10 +212,9 @@ fn build(args: SliceArgs) -> Result<Outcome> {
     args.report.apply();
     let plan = read_plan(&args.plan)?;
     let plan_file = Source::from(args.plan.clone());
-    let sources = [args::sources(&args.keys), args.exclude.iter().cloned().map(Source::from).collect()];
+    let sources = [args.members.sources()?, files::lists(&args.exclude)?];
     let [keys, excluded] = &sources;
     input::check_stdin_once(sources.iter().flatten())?;
-    sources.iter().flatten().try_for_each(Source::check)?;
     args.limits.check()?;
     if args.input.is_partitioned() {
         bail!("--partition-column: not possible with slice; expected keys without partitions");
@@ -230,7 +230,9 @@ fn build(args: SliceArgs) -> Result<Outcome> {
         Output::Stdout | Output::Device(_) => bail!("-o {}: expected a file or a folder", path.display()),
     };
     let interrupt = Interrupt::install()?;
-    let how = args.input.options(keys.iter().chain(excluded))?.within(args.limits.memory);
+    let how = args.empty.apply(args.input.options(keys.iter().chain(excluded))?).within(args.limits.memory);
+    let key_type = (plan.keys() > 0).then(|| plan.key_type());
+    let how = args::typed(&shown(&args.plan), key_type, how)?;
     let plan = args.limits.of_slice(plan, &interrupt);
     let mut digests = Digests { hasher: plan.hasher().clone(), key_type: Some(plan.key_type()) };
     let mut gather = plan.gather(args.slice)?;

@@ -10,11 +10,11 @@ use tamis::{OnConflict, Patched};
 
 use super::patch::delisted_line;
 use super::queried::Queried;
-use super::{check_partitions, count, grouped, key_bytes, print, print_json, query_error, short};
+use super::{check_partitions, count, grouped, key_bytes, print, print_json, query_error, short, shown};
 use crate::Outcome;
-use crate::args::{self, InputArgs};
+use crate::args::{self, EmptyArgs, InputArgs, named};
 use crate::failure::{self, Conflict};
-use crate::input::{self, Options, Places, Source, total_bytes};
+use crate::input::{self, Options, Places, Source, files, total_bytes};
 use crate::json::{self, Form};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
@@ -28,22 +28,24 @@ use crate::secret::SecretArgs;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Filter file, or a folder of slices with their manifest; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILTER")]
     filter: PathBuf,
-    /// Files of members, which must match; - is standard input
-    #[arg(long, value_name = "KEYS", num_args = 1..)]
-    keys: Vec<PathBuf>,
-    /// Files of excluded keys, which must not match; - is standard input
+    /// Files of members, which must match, or directories of them: every word up to the next option; - is standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
+    keys: Vec<PathBuf>,
+    /// Files of excluded keys, which must not match, in the same way
+    #[arg(short = 'x', long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
-    /// Patch file of FILE, made by tamis diff; may be repeated, in order
+    /// Patch file of FILTER, made by tamis diff; may be repeated, in order
     #[arg(long, value_name = "PATCH", num_args = 1, action = clap::ArgAction::Append)]
     patch: Vec<PathBuf>,
     /// What a key in both lists is: error (the exit code is 4), keep (a member) or drop (excluded), as with build
-    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"])]
+    #[arg(long, value_name = "WHAT", default_value = "error", requires_all = ["keys", "exclude"], value_parser = named(OnConflict::ALL), hide_possible_values = true)]
     on_conflict: OnConflict,
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
     #[command(flatten)]
     secret: SecretArgs,
     /// Report as JSON
@@ -72,11 +74,12 @@ struct Checked {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let lists = [&args.keys, &args.exclude].map(|names| if names.is_empty() { vec![] } else { args::sources(names) });
+    let lists = [files::lists(&args.keys)?, files::lists(&args.exclude)?];
     let file = Source::from(args.filter.clone());
     input::check_stdin_once(lists.iter().flatten().chain([&file]))?;
-    let options = args.input.options(lists.iter().flatten())?;
+    let options = args.empty.apply(args.input.options(lists.iter().flatten())?);
     let filter = Queried::open(&args.filter, args.secret.how(false)?)?;
+    let options = args::typed(&shown(&args.filter), filter.key_type(), options)?;
     if lists.iter().any(|list| !list.is_empty()) {
         check_partitions(
             &args.filter,

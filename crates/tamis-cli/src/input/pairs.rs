@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   key<TAB>value             text, .tsv too: the first tab ends the key, the rest of the line is the value
-//!   csv tsv jsonl parquet     --key-column and --value-column
+//!   csv tsv jsonl parquet     --column and --value-column
 //! ```
 //!
 //! A value is text or a number. Integers of jsonl and parquet are numbers and everything else is text, unless [`Typing`] says
@@ -32,6 +32,10 @@ pub(crate) enum Typing {
 }
 
 impl Typing {
+    /// Every typing with its name.
+    pub(crate) const ALL: &[(&str, Typing)] =
+        &[("auto", Typing::Auto), ("numbers", Typing::Numbers), ("text", Typing::Text)];
+
     /// The value that a text stands for.
     pub(crate) fn read(self, text: &[u8]) -> Result<Value<'_>, String> {
         if self != Typing::Numbers {
@@ -59,7 +63,7 @@ pub(crate) fn for_each(
     for input in inputs {
         if options.column.is_none() && format_of(input, &options) != Format::Text {
             input.check()?;
-            bail!("{input}: a table; expected --key-column NAME and --value-column NAME");
+            bail!("{input}: a table; expected --column NAME and --value-column NAME");
         }
     }
     let mut numbers: Option<bool> = None;

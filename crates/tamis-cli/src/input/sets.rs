@@ -12,17 +12,18 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use tamis::sets::check_name;
 
+use super::files::{check, files};
 use super::kmers::{self, Event, Sequences};
 use super::sink::{quote, trim};
 use super::{
-    Counts, Format, KeyRef, Options, Places, SecondColumn, Source, Visited, check_stdin_once, format_of, read_checked,
+    Counts, Format, KeyRef, Options, Places, SecondColumn, Source, Visited, check_not_empty, check_stdin_once,
+    format_of, read_checked,
 };
 
 /// What is stripped from the name of a file, after what a compressor put there.
@@ -79,9 +80,8 @@ impl Inputs {
     /// Finds the files; with `pairs` no names are needed, and none is standard input.
     pub(crate) fn find(words: &[PathBuf], pairs: bool) -> Result<Inputs> {
         if pairs {
-            let sources: Vec<Source> = crate::args::sources(words);
+            let sources = crate::args::sources(words)?;
             check_stdin_once(&sources)?;
-            sources.iter().try_for_each(Source::check)?;
             return Ok(Inputs::Pairs(sources));
         }
         if words.is_empty() {
@@ -90,11 +90,10 @@ impl Inputs {
         let (mut names, mut sources) = (vec![], vec![]);
         for word in words {
             if let Some((name, file)) = named(word) {
-                let source = Source::from(file);
-                source.check()?;
+                check(&file)?;
                 check_name(name).map_err(|message| anyhow!("{}: {message}", word.display()))?;
                 names.push(name.to_string());
-                sources.push(source);
+                sources.push(Source::from(file));
                 continue;
             }
             for path in files(word)? {
@@ -140,6 +139,7 @@ impl Inputs {
                     }
                     Ok(())
                 })?;
+                check_not_empty(sources, &read_options.options, sequences.kmers)?;
                 let counts = Counts { keys: sequences.kmers, ..Counts::default() };
                 return Ok(Read { counts, sequences: Some(sequences), places: Places::default() });
             }
@@ -202,29 +202,6 @@ fn named(word: &Path) -> Option<(&str, PathBuf)> {
     (!name.contains(std::path::is_separator)).then(|| (name, PathBuf::from(file)))
 }
 
-/// A file, or the files of a directory in the order of their names, hidden ones and directories left out.
-fn files(word: &Path) -> Result<Vec<PathBuf>> {
-    if !word.is_dir() {
-        Source::from(word.to_path_buf()).check()?;
-        return Ok(vec![word.to_path_buf()]);
-    }
-    let failed = |error: std::io::Error| anyhow!("{}: {error}", word.display());
-    let mut paths = vec![];
-    for entry in fs::read_dir(word).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        let path = entry.path();
-        if !hidden && !path.is_dir() {
-            paths.push(path);
-        }
-    }
-    if paths.is_empty() {
-        bail!("{}: no files in the directory; expected one for every set", word.display());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
 /// What the set of a file is called: the file's name without its directories and its known extensions.
 fn name_of(path: &Path) -> Result<String> {
     if path.as_os_str() == "-" {
@@ -272,6 +249,8 @@ fn check_formats(sources: &[Source], options: &Options) -> Result<()> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use super::*;
 
     struct TestDir(tempfile::TempDir);
@@ -365,7 +344,7 @@ mod tests {
             (&["@/none"], "none: no such file; expected a file of keys"),
             (&["x=@/none"], "none: no such file; expected a file of keys"),
             (&["x=@/d"], "d: is a directory; expected a file of keys"),
-            (&["@/empty"], "empty: no files in the directory; expected one for every set"),
+            (&["@/empty"], "empty: no files in the directory; expected one at least"),
             (
                 &["@/a.txt", "@/d"],
                 "a.txt and d/a.csv: both are the set \"a\"; expected different names; NAME=FILE gives another",

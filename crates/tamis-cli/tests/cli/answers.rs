@@ -576,5 +576,5 @@ fn help_names_every_option_and_fits_a_terminal() {
     assert!(dir.run("--version").text(0).starts_with("tamis 0."));
     let run = dir.run("");
     assert_eq!((run.code, run.out.len()), (Some(2), 0));
-    assert!(run.err.contains("Usage: tamis <COMMAND>"), "{}", run.err);
+    assert!(run.err.contains("Usage: tamis [OPTIONS] <COMMAND>"), "{}", run.err);
 }

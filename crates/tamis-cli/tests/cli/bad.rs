@@ -62,10 +62,11 @@ fn keys_of_the_other_kind() {
     dir.put("mixed.jsonl", "1\n\"one\"\n");
     dir.run("build --integers numbers.txt -o numbers.tamis").text(0);
     dir.run("build numbers.txt -o text.tamis").text(0);
-    let integers = "numbers.tamis: the keys of the filter are integers; expected integers, not text; use --integers";
-    let text = "text.tamis: the keys of the filter are text; expected text, not integers";
-    assert_eq!(dir.error("query numbers.tamis numbers.txt"), integers);
-    assert_eq!(dir.error("verify numbers.tamis --keys numbers.txt"), integers);
+    dir.put("words.txt", "one\n");
+    let integers = "words.txt: line 1: \"one\" is not an integer; expected -2^63 to 2^64 - 1";
+    let text = "--integers: the keys of text.tamis are text; expected text, without this option";
+    assert_eq!(dir.error("query numbers.tamis words.txt"), integers);
+    assert_eq!(dir.error("verify numbers.tamis --keys words.txt"), integers);
     assert_eq!(dir.error("query --integers text.tamis numbers.txt"), text);
     assert_eq!(dir.error("verify text.tamis --integers --keys numbers.txt"), text);
     let message = dir.error("build mixed.jsonl -o out.tamis");

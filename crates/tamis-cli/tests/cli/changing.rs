@@ -47,6 +47,7 @@ fn what_cannot_be_changed_is_said() {
     let dir = TestDir::new();
     dir.put("keys.txt", numbers(0..100));
     dir.put("others.txt", numbers(1000..1100));
+    dir.put("words.txt", "one\n");
     dir.run("build keys.txt --exclude others.txt -o fixed.tamis").text(0);
     dir.run("build keys.txt --exclude others.txt --changing --capacity 110 -o d.tamis").text(0);
     dir.run("build keys.txt --exclude others.txt --changing --integers -o integers.tamis").text(0);
@@ -57,7 +58,7 @@ fn what_cannot_be_changed_is_said() {
         ("exclude d.tamis keys.txt", 4, "keys.txt: line 1: \"0\" is a member; expected none; remove it first"),
         ("add d.tamis others.txt", 4, "others.txt: line 1: \"1000\" is excluded; expected none"),
         ("remove d.tamis others.txt", 2, "others.txt: line 1: \"1000\" is no member; expected one"),
-        ("add integers.tamis others.txt", 2, "the keys of the filter are integers"),
+        ("add integers.tamis words.txt", 2, "words.txt: line 1: \"one\" is not an integer"),
         ("add missing.tamis others.txt", 2, "missing.tamis: no such file"),
         ("add keys.txt others.txt", 3, "keys.txt: not a tamis file"),
         ("build keys.txt --exclude keys.txt --changing -o e.tamis", 4, "is a member; expected none"),
@@ -72,7 +73,7 @@ fn what_cannot_be_changed_is_said() {
             "--capacity: no effect with --kind fuse",
         ),
         ("build keys.txt --changing --exact -o e.tamis", 2, "--changing: cannot be used with --exact"),
-        ("build keys.txt --changing --capacity 50 -o e.tamis", 2, "--capacity 50: 100 keys; expected as many at least"),
+        ("build keys.txt --changing --capacity 50 -o e.tamis", 2, "--capacity 50: out of range; expected at least 100"),
     ] {
         let error = dir.run(line).failure(code);
         assert!(error.contains(expected), "{line}: {error}");

@@ -9,6 +9,7 @@ mod errors;
 mod expect;
 mod formats;
 mod goals;
+mod grammar;
 #[cfg(unix)]
 mod guide;
 mod inputs;

@@ -204,7 +204,7 @@ fn every_format_gives_the_same_map() {
     dir.put("rows.csv", lines.replace('\t', ","));
     dir.put("typed.jsonl", objects);
     dir.put("typed.parquet", parquet_table(&["alpha", "beta", "gamma"]));
-    let named = "--key-column host --value-column id";
+    let named = "--column host --value-column id";
     for (file, columns) in [
         ("plain.tsv", ""),
         ("plain", ""),
@@ -212,7 +212,7 @@ fn every_format_gives_the_same_map() {
         ("named.tsv", named),
         ("named.csv", named),
         ("named.csv.gz", named),
-        ("rows.csv", "--key-column #1 --value-column #2"),
+        ("rows.csv", "--column #1 --value-column #2"),
         ("typed.jsonl", named),
         ("typed.parquet", named),
     ] {
@@ -231,7 +231,7 @@ fn every_format_gives_the_same_map() {
     }
     // The keys of a table; integers by their type.
     assert_eq!(dir.run("map get text.tamis named.csv --column host").text(0), lines);
-    let swapped = "--key-column id --value-column host";
+    let swapped = "--column id --value-column host";
     dir.run(&format!("map build typed.parquet {swapped} -o by-id.tamis")).text(0);
     assert_eq!(dir.feed("map get by-id.tamis --integers", "2\n").text(0), "2\tbeta\n");
     dir.run(&format!("map build named.csv {swapped} --integers -o out.tamis")).text(0);
@@ -312,7 +312,7 @@ fn seeds_threads_and_memory() {
 #[test]
 fn maps_of_nothing_and_of_one_value() {
     let dir = TestDir::new();
-    let report = dir.feed("map build -o empty.tamis", "\n").text(0);
+    let report = dir.feed("map build -o empty.tamis --allow-empty", "\n").text(0);
     assert!(
         report.starts_with("keys        0, 0 duplicates dropped, 1 blank line skipped\nvalues      0 "),
         "{report}"
@@ -350,10 +350,10 @@ fn alphabets() {
     dir.put("typed.jsonl", "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"v\":2}\n");
     dir.run("map build pairs -o m.tamis --alphabet digits").text(0);
     dir.run("map build pairs -o m.tamis --alphabet digits --values numbers").text(0);
-    dir.run("map build typed.jsonl --key-column k --value-column v -o m.tamis --alphabet digits").text(0);
+    dir.run("map build typed.jsonl --column k --value-column v -o m.tamis --alphabet digits").text(0);
     dir.run("map build pairs -o m.tamis --alphabet -").complaint();
     dir.feed("map build pairs -o m.tamis --alphabet -", "1\n2").text(0);
-    dir.feed("map build -o m.tamis --alphabet digits", "").text(0);
+    dir.feed("map build -o m.tamis --allow-empty --alphabet digits", "").text(0);
     fs::remove_file(dir.path("m.tamis")).unwrap();
     for (line, expected) in [
         (
@@ -365,7 +365,7 @@ fn alphabets() {
             "colours.gz: line 1: the value \"red\" is not an integer; expected 0 to 2^64 - 1",
         ),
         (
-            "typed.jsonl --key-column k --value-column v --alphabet colours.gz",
+            "typed.jsonl --column k --value-column v --alphabet colours.gz",
             "colours.gz: line 1: the value \"red\" is not an integer; expected 0 to 2^64 - 1",
         ),
         ("pairs --alphabet missing", "missing: no such file; expected a file of keys"),
@@ -378,7 +378,7 @@ fn alphabets() {
 #[test]
 fn pairs_that_are_wrong() {
     let dir = TestDir::new();
-    let named = "--key-column k --value-column v";
+    let named = "--column k --value-column v";
     let numbers = "is not an integer; expected 0 to 2^64 - 1";
     for (name, text, options, expected) in [
         (
@@ -434,12 +434,12 @@ fn pairs_that_are_wrong() {
             "odd.jsonl: line 1: the key has no value; expected text or an integer in the column \"v\"",
         ),
         ("t.csv", "k,x\na,1\n", named, "t.csv: no column \"v\"; expected one of \"k\", \"x\""),
-        ("t.csv", "k,v\na,1\n", "", "t.csv: a table; expected --key-column NAME and --value-column NAME"),
+        ("t.csv", "k,v\na,1\n", "", "t.csv: a table; expected --column NAME and --value-column NAME"),
         (
             "t.csv",
             "k,v\na,1\n",
-            "--key-column k --value-column k",
-            "--value-column: the same column as --key-column; expected one of keys and one of values",
+            "--column k --value-column k",
+            "--value-column: the same column as --column; expected one of keys and one of values",
         ),
         (
             "t",
@@ -485,10 +485,10 @@ fn words_of_the_command_line() {
     for (command, options) in [
         (
             "build",
-            "--output --kind --fpr --unchecked --width --alphabet --values --effort --layout --seed --secret --memory --disk --tmp --threads --key-column --value-column --integers --json",
+            "--output --kind --fpr --unchecked --width --alphabet --values --effort --layout --seed --secret --memory --disk --tmp --threads --column --value-column --integers --json",
         ),
         ("get", "--all --count --json --column --integers"),
-        ("verify", "--pairs --key-column --value-column --json"),
+        ("verify", "--pairs --column --value-column --json"),
     ] {
         let help = dir.run(&format!("map {command} --help")).text(0);
         options.split(' ').for_each(|option| assert!(help.contains(option), "{command} {option}"));
@@ -512,10 +512,11 @@ fn files_of_the_other_kind() {
     for line in ["map get filter.tamis keys", "map verify filter.tamis"] {
         assert_eq!(dir.error(line), filter);
     }
-    let text = "numbers.tamis: the keys of the map are integers; expected integers, not text; use --integers";
-    assert_eq!(dir.error("map get numbers.tamis keys"), text);
-    assert_eq!(dir.error("map verify numbers.tamis --pairs pairs"), text);
-    let integers = "map.tamis: the keys of the map are text; expected text, not integers";
+    dir.put("words", "one\n");
+    let text = "words: line 1: \"one\" is not an integer; expected -2^63 to 2^64 - 1";
+    assert_eq!(dir.error("map get numbers.tamis words"), text);
+    dir.run("map verify numbers.tamis --pairs pairs").text(0);
+    let integers = "--integers: the keys of map.tamis are text; expected text, without this option";
     assert_eq!(dir.error("map get map.tamis --integers keys"), integers);
     // Damage in the payload is found, unless it is not looked for.
     dir.put("many", colours());

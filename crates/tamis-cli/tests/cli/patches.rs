@@ -211,7 +211,7 @@ fn what_does_not_fit_is_named() {
         (&format!("diff p1 {lists}"), "p1: holds a patch; expected a filter"),
         (
             &format!("diff base {lists} --integers"),
-            "base: the keys of the filter are text; expected text, not integers",
+            "--integers: the keys of base are text; expected text, without this option",
         ),
         ("diff base -o new", "--keys, --exclude: no lists; expected the members and the excluded keys of today"),
         ("diff base --keys keys1 -o keys1", "-o keys1: is a file of keys; expected another file for the patch"),

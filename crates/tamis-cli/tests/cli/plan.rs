@@ -162,7 +162,7 @@ fn pages_that_cannot_be_made() {
         ("plan keys --html nowhere/page", "--html nowhere/page: no directory nowhere; expected one that exists"),
         ("plan keys --html tmp", "--html tmp: is a directory; expected a file to write"),
         ("plan keys --html keys", "--html keys: is a file of keys; expected another file for the page"),
-        ("plan none --html page", "--html: no keys to plan for; expected at least one"),
+        ("plan none --allow-empty --html page", "--html: no keys to plan for; expected at least one"),
         (
             "plan keys --bits-per-key 0.1 --html page",
             "--bits-per-key 0.1: too small for 6,000 keys; expected at least ",
@@ -170,7 +170,7 @@ fn pages_that_cannot_be_made() {
         ("plan keys --exclude others --fpr 1e-12 --html page", "--fpr 1e-12: too small for "),
         ("plan keys --kind fuse --exclude others --html page", "--kind fuse: cannot exclude keys; expected "),
         (
-            "plan keys --exclude none --exact --html page",
+            "plan keys --exclude none --allow-empty --exact --html page",
             "--exclude: no excluded key is left, so every key would match",
         ),
         ("plan missing --html page", "missing: "),

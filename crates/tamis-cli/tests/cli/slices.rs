@@ -183,7 +183,7 @@ fn a_folder_with_its_manifest_opens_like_a_file() {
             assert_eq!(fields[same], joined[same], "{same}");
         }
         assert_eq!(fields["slices"], 4);
-        assert!(dir.error(&format!("query {name} keys --integers")).contains("expected text, not integers"));
+        assert!(dir.error(&format!("query {name} keys --integers")).contains("are text; expected text"));
         assert!(dir.error(&format!("query {name} keys --patch joined")).contains("no patches"));
         dir.put("secret", "0123456789abcdef0123456789abcdef");
         assert!(dir.error(&format!("query {name} keys --secret-file secret")).contains("built without it"));

@@ -120,6 +120,13 @@ fn columns_that_cannot_be() {
     assert_eq!(says(chained().exact().fpr(0.1).finish()), "exact, fpr: two goals; expected one");
     let cuckoo = tamis::build(0..10u64).kind(Kind::Cuckoo).capacity(20).extra_capacity(0.5);
     assert_eq!(says(cuckoo.finish()), "capacity, extra_capacity: two goals; expected one");
+    for capacity in [0, 9, 10_011] {
+        for kind in [Kind::Auto, Kind::Cuckoo] {
+            let said = says(tamis::build(0..10u64).kind(kind).capacity(capacity).finish());
+            assert_eq!(said, format!("capacity {capacity}: out of range; expected 10 to 10010"), "{kind}");
+        }
+    }
+    assert!(tamis::build(0..10u64).kind(Kind::Cuckoo).capacity(10).finish().is_ok());
     assert_eq!(says(chained().workload_fpr(0.1).finish()), "workload_fpr: no effect; expected a workload");
 }
 

@@ -13,9 +13,9 @@ use super::super::output::Output;
 use super::super::{at, bits_per_key, blank, grouped, overhead};
 use super::{PairArgs, ValueBits, fpr_line, kind, layers, nodes, values, words};
 use crate::Outcome;
-use crate::args::{self, HashAndLimitArgs, ReportArgs, one_of};
+use crate::args::{self, HashAndLimitArgs, ReportArgs, named};
 use crate::input::pairs::{self, Typing};
-use crate::input::{self, Counts, KeyRef, Options, Places, Source, total_bytes};
+use crate::input::{self, Counts, KeyRef, Options, Places, Source, files, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::json::Form;
 use crate::mapped::{self, How};
@@ -33,7 +33,7 @@ use crate::secret::SecretFile;
 /// Prints the number of keys and values, the layers, the bits per key with their lower bound, and the fpr.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Files of keys and values; - or none is standard input
+    /// Files of keys and values, or directories of them; - or none is standard input
     #[arg(value_name = "KEYS-VALUES")]
     pairs: Vec<PathBuf>,
     /// Map file, replaced only when the new one is complete; - is standard output
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     output: PathBuf,
     /// Structure: auto, compressed (close to the entropy of the values), ribbon (equal bits for every value) or fuse (as
     /// ribbon, 13 % larger, faster queries)
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_parser = named(Kind::ALL), hide_possible_values = true)]
     kind: Kind,
     /// Share of unlisted keys that get a value, 2^-32 at least: a bit per key halves it [default: 1/256, 8 bits per key]
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
@@ -56,13 +56,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     alphabet: Option<PathBuf>,
     /// Type of values: numbers, text, or auto (numbers with --width, and integers of jsonl and parquet; else text)
-    #[arg(long, default_value = "auto", value_parser = typing)]
+    #[arg(long, default_value = "auto", value_parser = named(Typing::ALL), hide_possible_values = true)]
     values: Typing,
-    /// Effort to find a smaller map: fast, balanced or smallest
-    #[arg(long, default_value = "balanced")]
+    /// Effort to find a smaller map
+    #[arg(long, default_value = "balanced", value_parser = named(Effort::ALL))]
     effort: Effort,
     /// Order of bits in compressed maps: compact (smallest) or local (fewer cache lines)
-    #[arg(long, default_value = "compact", value_parser = layout)]
+    #[arg(long, default_value = "compact", value_parser = named(LAYOUTS), hide_possible_values = true)]
     layout: Layout,
     #[command(flatten)]
     shared: HashAndLimitArgs,
@@ -80,13 +80,8 @@ fn width(text: &str) -> Result<u32, String> {
     Ok(args::whole(text, 1..=64)? as u32)
 }
 
-fn typing(name: &str) -> Result<Typing, String> {
-    one_of(name, &[("auto", Typing::Auto), ("numbers", Typing::Numbers), ("text", Typing::Text)])
-}
-
-fn layout(name: &str) -> Result<Layout, String> {
-    one_of(name, &[("compact", Layout::Compact), ("local", Layout::Local)])
-}
+/// Those that a map may have.
+const LAYOUTS: &[(&str, Layout)] = &[("compact", Layout::Compact), ("local", Layout::Local)];
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.report.apply();
@@ -95,10 +90,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         (Typing::Text, Some(_)) => bail!("--width: not possible with --values text; expected numbers"),
         (typing, _) => typing,
     };
-    let sources = args::sources(&args.pairs);
-    let declared: Vec<Source> = args.alphabet.iter().cloned().map(Source::from).collect();
+    let sources = args::sources(&args.pairs)?;
+    let declared = files::lists(args.alphabet.as_slice())?;
     input::check_stdin_once(sources.iter().chain(&declared))?;
-    sources.iter().chain(&declared).try_for_each(Source::check)?;
     args.shared.limits.check()?;
     let output = Output::new("-o", &args.output, sources.iter().chain(&declared), "map")?;
     let interrupt = Interrupt::install()?;

@@ -11,7 +11,7 @@ use tamis::maps::Value;
 use super::super::key_batch::KeyBatch;
 use super::super::prompt::{Answer, answer_all};
 use super::super::{print, print_json, to_stdout};
-use super::{open, query_error};
+use super::{open, query_error, typed};
 use crate::Outcome;
 use crate::args::{QueriedKeys, TextArgs};
 use crate::input::{At, KeyRef, SecondValue};
@@ -27,7 +27,7 @@ use crate::secret::SecretArgs;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Map file; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "MAP")]
     map: PathBuf,
     #[command(flatten)]
     keys: QueriedKeys,
@@ -55,6 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.map)?;
     let options = args.text.options(args.column.as_ref(), None, &sources)?;
     let map = open(&args.map, args.secret.how(args.verify.no_verify)?)?;
+    let options = typed(&args.map, &map, options)?;
     let mut query = BatchQuery::new(&map, &args);
     let counts = answer_all(&sources, &options, args.count, &mut query)?;
     let matches = query.matches;

@@ -7,11 +7,10 @@ use serde_json::{Value as Json, json};
 use tamis::maps::Value;
 
 use super::super::{grouped, key_bytes, print, print_json, short};
-use super::{PairArgs, open, query_error};
+use super::{PairArgs, open, query_error, typed};
 use crate::Outcome;
-use crate::args;
 use crate::input::pairs::{self, Typing};
-use crate::input::{self, KeyRef, Source, total_bytes};
+use crate::input::{self, KeyRef, Source, files, total_bytes};
 use crate::json::{self, Form};
 use crate::progress::Bar;
 use crate::secret::SecretArgs;
@@ -22,9 +21,9 @@ use crate::secret::SecretArgs;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Map file; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "MAP")]
     map: PathBuf,
-    /// Files of keys and values; - is standard input
+    /// Files of keys and values, or directories of them: every word up to the next option; - is standard input
     #[arg(long, value_name = "KEYS-VALUES", num_args = 1..)]
     pairs: Vec<PathBuf>,
     #[command(flatten)]
@@ -48,11 +47,12 @@ struct Wrong {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
+    let sources = files::lists(&args.pairs)?;
+    input::check_stdin_once(sources.iter().chain([&Source::from(args.map.clone())]))?;
     let map = open(&args.map, args.secret.how(false)?)?;
+    let options = typed(&args.map, &map, args.input.options())?;
     let (mut checked, mut wrong, mut examples) = (0, 0u64, vec![]);
-    if !args.pairs.is_empty() {
-        let sources = args::sources(&args.pairs);
-        input::check_stdin_once(sources.iter().chain([&Source::from(args.map.clone())]))?;
+    if !sources.is_empty() {
         let bar = Bar::bytes("checking", total_bytes(&sources));
         let mut first: Vec<Wrong> = vec![];
         let check = &mut |key: KeyRef<'_>, expected: Value<'_>, ordinal| {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         };
         // Values as they are written: the map has their type.
         let progress = &mut |bytes| bar.set_position(bytes);
-        let (counts, places) = pairs::for_each(&sources, &args.input.options(), Typing::Text, progress, check)?;
+        let (counts, places) = pairs::for_each(&sources, &options, Typing::Text, progress, check)?;
         checked = counts.keys;
         let example = |wrong: Wrong| -> Option<(String, Json)> {
             let Wrong { ordinal, key, expected, value } = wrong;

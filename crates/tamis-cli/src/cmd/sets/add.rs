@@ -10,7 +10,9 @@ use tamis::{KeyType, Sets};
 use super::super::{grouped, output::Output};
 use super::build::Intake;
 use super::lock::Lock;
-use super::{MemberArgs, blank, changed, count, open, query_error, save, segments, sequences, sequences_fields, size};
+use super::{
+    MemberArgs, blank, changed, count, open, query_error, save, segments, sequences, sequences_fields, size, typed,
+};
 use crate::Outcome;
 use crate::args::{LimitArgs, ReportArgs};
 use crate::input::sets::Read;
@@ -51,7 +53,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let _lock = Lock::new(args.output.as_ref().unwrap_or(&args.index), [&args.index])?;
     let how = args.secret.how(true)?;
     let index = open(&args.index, how)?;
-    let (inputs, read_options) = args.members.find(index.kmer(), false)?;
+    let (inputs, mut read_options) = args.members.find(index.kmer(), false)?;
+    read_options.options = typed(&args.index, &index, read_options.options)?;
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources(), &args.secret)?;
     let interrupt = Interrupt::install()?;

@@ -12,7 +12,7 @@ use super::super::output::Output;
 use super::super::{at, bits_per_key, grouped};
 use super::{MemberArgs, blank, count, false_sets_line, segments, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::{self, HashAndLimitArgs, ReportArgs};
+use crate::args::{self, HashAndLimitArgs, ReportArgs, named};
 use crate::input::kmers::MAX_K;
 use crate::input::sets::{Member, Read};
 use crate::input::{KeyRef, Visited, total_bytes};
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     kmer: Option<u32>,
     /// Structure: auto, bloom (more keys and sets can be added), cuckoo (as bloom, with fewer false sets per bit, slower) or frozen
     /// (the smallest, without false sets for members until keys are added)
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_parser = named(Kind::ALL), hide_possible_values = true)]
     kind: Kind,
     /// False sets to expect for an unlisted key, at most [default: 0.01]
     #[arg(long, value_name = "SETS", value_parser = positive, allow_negative_numbers = true)]
@@ -80,7 +80,7 @@ fn kmer(text: &str) -> Result<u32, String> {
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
-    args::number(text, |number| number > 0.0 && number <= 1e6, "a number above 0 and at most 1,000,000, like 0.01")
+    args::share(text, |number| number > 0.0 && number <= 1e6, "a number above 0 and at most 1,000,000, like 0.01")
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {

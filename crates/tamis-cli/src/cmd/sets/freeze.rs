@@ -14,9 +14,9 @@ use super::build::{positive, write};
 use super::lock::Lock;
 use super::{QueryArgs, false_sets_line, open, query_error, sequences, sequences_fields, size};
 use crate::Outcome;
-use crate::args::{self, LimitArgs, ReportArgs};
+use crate::args::{EmptyArgs, KeyLists, LimitArgs, ReportArgs};
 use crate::input::kmers::{self, Event};
-use crate::input::{self, Source, total_bytes};
+use crate::input::{self, total_bytes};
 use crate::interrupt::Interrupt;
 use crate::json::Form;
 use crate::progress::Bar;
@@ -31,9 +31,8 @@ pub(crate) struct Args {
     /// Index file
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Files of keys; - or none is standard input
-    #[arg(value_name = "KEYS")]
-    keys: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyLists,
     /// Frozen index, replaced only when it is complete; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -42,6 +41,8 @@ pub(crate) struct Args {
     false_sets: f64,
     #[command(flatten)]
     input: QueryArgs,
+    #[command(flatten)]
+    empty: EmptyArgs,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
@@ -57,9 +58,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let index = open(&args.index, how)?;
     // The new file has a checksum of its own.
     index.verify().with_context(|| args.index.display().to_string())?;
-    let sources = args::sources(&args.keys);
-    let options = args.input.options(index.kmer(), &sources)?.within(args.limits.memory);
-    sources.iter().try_for_each(Source::check)?;
+    let sources = args.keys.sources()?;
+    let options = args.empty.apply(args.input.options(&args.index, &index, &sources)?).within(args.limits.memory);
     args.limits.check()?;
     let output = Output::new("-o", &args.output, sources.iter(), "index")?;
     let output = output.spare("-o", args.secret.path(), "the secret")?;
@@ -87,6 +87,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         }
     };
     drop(bar);
+    input::check_not_empty(&sources, &options, freezer.keys)?;
     interrupt.build()?;
     let Freezer { pairs, keys, rejected, .. } = freezer;
     let (report, _) = write(&output, pairs, how.secret)?;

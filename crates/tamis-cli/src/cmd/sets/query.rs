@@ -85,7 +85,7 @@ impl Args {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let sources = args.keys.sources(&args.index)?;
     let index = open(&args.index, args.secret.how(args.verify.no_verify)?)?;
-    let options = args.input.options(index.kmer(), &sources)?;
+    let options = args.input.options(&args.index, &index, &sources)?;
     let mut all = Tally::new(&index);
     let found = match index.kmer() {
         Some(_) if matches!(sources[..], [Source::Keys(_)]) => {

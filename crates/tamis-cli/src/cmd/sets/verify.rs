@@ -8,7 +8,7 @@ use tamis::{QueryError, Sets};
 
 use super::super::key_batch::KeyBatch;
 use super::super::{count, grouped, print, print_json, short};
-use super::{MemberArgs, open, query_error};
+use super::{MemberArgs, open, query_error, typed};
 use crate::Outcome;
 use crate::input::sets::Member;
 use crate::input::{self, KeyRef, Number, Source, Visited, kmers, total_bytes};
@@ -45,7 +45,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let mut checker = Checker::new(&args, &index);
     let mut examples = vec![];
     if queried {
-        let (inputs, read_options) = args.members.find(index.kmer(), args.counts)?;
+        let (inputs, mut read_options) = args.members.find(index.kmer(), args.counts)?;
+        read_options.options = typed(&args.index, &index, read_options.options)?;
         input::check_stdin_once(inputs.sources().iter().chain([&Source::from(args.index.clone())]))?;
         // A set without keys is a set.
         checker.lost = inputs.names().iter().filter(|name| index.id(name).is_none()).cloned().collect();

@@ -225,12 +225,12 @@ impl<'a> Options<'a> {
         workspace.memory / if self.expecting { 4 } else { 2 }
     }
 
-    /// Rejects a capacity far above the number of keys. Planning does so too, but knows only their ratio.
+    /// Rejects a capacity below the number of keys, or far above it. Planning does the latter too, but knows only their ratio.
     pub(super) fn check_capacity(&self, keys: u64) -> Result<(), BuildError> {
-        let most = (MAX_EXTRA_CAPACITY + 1.0) * keys as f64;
+        let (least, most) = (keys as f64, (MAX_EXTRA_CAPACITY + 1.0) * keys as f64);
         match self.capacity.map(|capacity| capacity as f64) {
-            Some(given) if keys > 0 && given > most => {
-                Err(BuildError::Range { option: "capacity", given, least: 0.0, most })
+            Some(given) if keys > 0 && !(least..=most).contains(&given) => {
+                Err(BuildError::Range { option: "capacity", given, least, most })
             }
             Some(_) | None => Ok(()),
         }
@@ -426,8 +426,7 @@ setters! {
     /// ```
     extra_capacity(share: f64) => spare = share;
 
-    /// Sets the capacity to this many keys in all: see [`extra_capacity`](Self::extra_capacity). Fewer than there are change
-    /// nothing.
+    /// Sets the capacity to this many keys in all: see [`extra_capacity`](Self::extra_capacity). Fewer than there are is an error.
     capacity(keys: u64) => capacity = Some(keys);
 
     /// Names the structure. By default the planner chooses it.

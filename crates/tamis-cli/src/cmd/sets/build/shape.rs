@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Shape, String> {
         }
         _ => return Err(format!("unknown structure {kind:?}; {EXPECTED}")),
     };
-    let rate = |value: &str| args::number(value, |rate| rate > 0.0 && rate < 1.0, "a number between 0 and 1");
+    let rate = |value: &str| args::share(value, |rate| rate > 0.0 && rate < 1.0, "a number between 0 and 1");
     let existence = fields.take("existence", rate)?;
     let heavy = fields.take("heavy", |value| args::whole(value, 1..=u64::from(u32::MAX)))?.map(|sets| sets as u32);
     match fields.0.first() {

@@ -169,8 +169,8 @@ impl<S: Scorer> Learned<S> {
     /// # Errors
     ///
     /// [`FormatError`] if the bytes are not those of a learned filter with this scorer that this release supports.
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Learned<S>, FormatError> {
-        Learned::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Learned<S>, FormatError> {
+        Learned::opened(bytes.into_bytes(), None)
     }
 
     fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Learned<S>, FormatError> {

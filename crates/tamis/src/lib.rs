@@ -13,8 +13,8 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 //!
-//! [`FilterBuilder::finish_to`] writes a file, [`Filter::read`] opens it. [`stream`] takes keys one by one, and
-//! [`Options`] is one policy for many filters.
+//! [`Filter::save`] writes a file, [`Filter::read`] opens it. [`stream`]`().start()` takes keys one by one, and [`Options`] is one
+//! policy for many filters.
 //!
 //! **Excluded keys** never match ([`FilterBuilder::exclude`]):
 //!

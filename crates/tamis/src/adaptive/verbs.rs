@@ -10,7 +10,7 @@ use super::{AdaptError, ReverseMap};
 use crate::arch::arena;
 use crate::error::{BuildError, ChangeError, Error, FormatError, QueryError};
 use crate::file::to_file;
-use crate::format::open_file;
+use crate::format::{Source, open_file};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 
 /// What an adaptive filter does.
@@ -175,8 +175,8 @@ pub trait AdaptiveFilter: Kept {
     /// # Errors
     ///
     /// [`FormatError`] if the bytes are no snapshot of such a filter, or damaged.
-    fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
-        Self::decoded(bytes.into(), None)
+    fn restore(bytes: impl Source) -> Result<Self, FormatError> {
+        Self::decoded(bytes.into_bytes(), None)
     }
 
     /// Returns the filter of a snapshot whose secret is not in it. Later snapshots do not hold it either.
@@ -193,8 +193,8 @@ pub trait AdaptiveFilter: Kept {
     /// # Errors
     ///
     /// As [`restore`](Self::restore), and [`FormatError::Secret`] if the secret is another one.
-    fn restore_with_secret(bytes: impl Into<Bytes>, secret: [u64; 2]) -> Result<Self, FormatError> {
-        Self::decoded(bytes.into(), Some(secret))
+    fn restore_with_secret(bytes: impl Source, secret: [u64; 2]) -> Result<Self, FormatError> {
+        Self::decoded(bytes.into_bytes(), Some(secret))
     }
 }
 

@@ -105,8 +105,8 @@ macro_rules! is_file {
             /// # Errors
             ///
             #[doc = $errors]
-            pub fn restore(bytes: impl Into<Bytes>) -> Result<Self, FormatError> {
-                Self::restored(bytes.into(), None)
+            pub fn restore(bytes: impl crate::format::Source) -> Result<Self, FormatError> {
+                Self::restored(bytes.into_bytes(), None)
             }
 
             /// Returns the filter of a file whose secret is not in it. Its snapshots do not hold the secret either.
@@ -114,8 +114,8 @@ macro_rules! is_file {
             /// # Errors
             ///
             /// As [`restore`](Self::restore), and [`FormatError::Secret`] if the secret is not the one that the file was written with.
-            pub fn restore_with_secret(bytes: impl Into<Bytes>, secret: [u64; 2]) -> Result<Self, FormatError> {
-                Self::restored(bytes.into(), Some(secret))
+            pub fn restore_with_secret(bytes: impl crate::format::Source, secret: [u64; 2]) -> Result<Self, FormatError> {
+                Self::restored(bytes.into_bytes(), Some(secret))
             }
         }
     };

@@ -36,7 +36,8 @@ use super::access::Alone;
 use super::core::Core;
 use crate::debug::brief_debug;
 use crate::error::{BuildError, ChangeError, Error, QueryError};
-use crate::hash::{Digest, Hasher, Key, KeyType, Salt};
+use crate::filter::options::check_foreign;
+use crate::hash::{Digest, Hasher, Key, Salt};
 
 pub(crate) mod cells;
 pub(crate) mod change;
@@ -138,9 +139,7 @@ impl Othello {
     ///
     /// [`BuildError::NoEffect`] if the hash is foreign and keys are no digests, another [`BuildError`] if there is no memory.
     pub fn with_hasher<K: Key + ?Sized>(hasher: Hasher) -> Result<Othello, BuildError> {
-        if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
-            return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
-        }
+        check_foreign(&hasher, K::KEY_TYPE)?;
         let table = Bits::build([], salts(&hasher))?;
         Ok(Othello(Core { hasher, key_type: K::KEY_TYPE, table }))
     }

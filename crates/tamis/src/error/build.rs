@@ -77,7 +77,9 @@ enum BuildError {
         path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
     /// An option of a builder outside its range; `option` is the name of its method.
     Range { option: &'static str, given: f64, least: f64, most: f64 } =>
-        "{option} {}: out of range; expected {} to {}", short(*given), short(*least), short(*most);
+        "{option} {}: out of range; expected {} to {}{}", short(*given), short(*least), short(*most),
+        // A bound that is out of range itself.
+        if given == least || given == most { format!(", but not {}", short(*given)) } else { String::new() };
     /// Fewer bits per key than the smallest file takes.
     Budget { keys: u64, given: f64, needed: f64 } =>
         "bits_per_key {}: too small for {keys} key{}; expected at least {:.2}", short(*given),

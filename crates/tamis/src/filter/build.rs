@@ -341,7 +341,7 @@ fn write_plan(
     let (hasher, key_type, keys) = (options.common.hasher.clone(), options.key_type(), shards.stats.keys);
     let may_change = plan.steps.iter().any(Step::may_change);
     let form = if patch.is_some() { Form::Patch } else { Form::Filter };
-    let header = Header { shard_bits, keys, negatives, may_change, ..options.common.header(form, hasher, key_type) };
+    let header = Header { shard_bits, keys, negatives, may_change, ..options.common.header(form, hasher, key_type)? };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {

@@ -125,6 +125,14 @@ pub(crate) fn check_secret_beside(beside: bool, hasher: &Hasher) -> Result<(), B
     }
 }
 
+/// Rejects keys that a foreign hash cannot have hashed.
+pub(crate) fn check_foreign(hasher: &Hasher, key_type: KeyType) -> Result<(), BuildError> {
+    match hasher.is_foreign() && key_type != KeyType::Digest {
+        true => Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" }),
+        false => Ok(()),
+    }
+}
+
 /// How often the progress callback is called while keys come in.
 pub(crate) const PROGRESS_INTERVAL: u64 = 1 << 16;
 
@@ -144,8 +152,9 @@ impl Common<'_> {
     }
 
     /// The header of an empty set of this form.
-    pub(crate) fn header(&self, form: Form, hasher: Hasher, key_type: KeyType) -> Header {
-        Header::new(form, hasher.with_secret_beside(self.secret_beside), key_type)
+    pub(crate) fn header(&self, form: Form, hasher: Hasher, key_type: KeyType) -> Result<Header, BuildError> {
+        check_foreign(&hasher, key_type)?;
+        Ok(Header::new(form, hasher.with_secret_beside(self.secret_beside), key_type))
     }
 
     pub(crate) fn workspace(&self) -> Arc<Workspace> {

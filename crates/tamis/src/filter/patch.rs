@@ -121,8 +121,8 @@ impl Patch {
     /// # Errors
     ///
     /// [`FormatError`] if the bytes are not those of a patch that this release supports.
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Patch, FormatError> {
-        Patch::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Patch, FormatError> {
+        Patch::opened(bytes.into_bytes(), None)
     }
 
     pub(crate) fn opened(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Patch, FormatError> {

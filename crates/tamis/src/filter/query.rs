@@ -56,8 +56,8 @@ impl Filter {
     /// # Errors
     ///
     /// [`FormatError`] if the bytes are not those of a filter that this release supports.
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Filter, FormatError> {
-        Filter::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Filter, FormatError> {
+        Filter::opened(bytes.into_bytes(), None)
     }
 
     /// The same for a caller who knows this secret.

@@ -78,8 +78,8 @@ impl Remote {
     /// [`FormatError::Truncated`] with the length that is needed if `tail` is too short, [`FormatError::Closing`] if it is not the end of a
     /// file, otherwise as [`Filter::open`](crate::Filter::open). Partitioned filters, filters with patches and files of other forms cannot be
     /// opened in this way.
-    pub fn open(tail: impl Into<Source>, len: u64) -> Result<Remote, FormatError> {
-        Remote::opened(&tail.into().0, len, None)
+    pub fn open(tail: impl Source, len: u64) -> Result<Remote, FormatError> {
+        Remote::opened(&tail.into_bytes(), len, None)
     }
 
     /// Opens a filter whose secret is kept beside its file: see [`open`](Self::open).
@@ -87,8 +87,8 @@ impl Remote {
     /// # Errors
     ///
     /// As [`open`](Self::open), and [`FormatError::Secret`] if the secret is not the one that the file was built with.
-    pub fn open_with_secret(tail: impl Into<Source>, len: u64, secret: [u64; 2]) -> Result<Remote, FormatError> {
-        Remote::opened(&tail.into().0, len, Some(secret))
+    pub fn open_with_secret(tail: impl Source, len: u64, secret: [u64; 2]) -> Result<Remote, FormatError> {
+        Remote::opened(&tail.into_bytes(), len, Some(secret))
     }
 
     fn opened(bytes: &[u8], len: u64, secret: Option<[u64; 2]>) -> Result<Remote, FormatError> {
@@ -260,8 +260,8 @@ impl Remote {
     ///
     /// [`FormatError::Truncated`] if there are more or fewer bytes than the range has, [`FormatError::Checksum`] if a shard is not the one
     /// that the file had when it was opened. Nothing of the range is kept then.
-    pub fn supply(&mut self, range: Range<u64>, bytes: impl Into<Source>) -> Result<(), FormatError> {
-        let bytes = bytes.into().0;
+    pub fn supply(&mut self, range: Range<u64>, bytes: impl Source) -> Result<(), FormatError> {
+        let bytes = bytes.into_bytes();
         let (needed, found) = (range.end.saturating_sub(range.start), bytes.len() as u64);
         if needed != found {
             return Err(FormatError::Truncated { what: "the range", needed, found });

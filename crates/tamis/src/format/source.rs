@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 
-use crate::debug::brief_debug;
 use crate::error::FormatError;
 
 /// Bytes to be opened: a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>`, a [`Bytes`], a `&'static [u8]` or what `include_bytes!` returns.
 ///
-/// None of them is copied.
+/// None of them is copied. A path is none of them: `read` opens a file.
+///
+/// ```compile_fail
+/// tamis::Bloom::restore("seen.tamis");
+/// ```
 ///
 /// ```
 /// use std::sync::Arc;
@@ -16,31 +19,37 @@ use crate::error::FormatError;
 /// assert_eq!(filter.as_bytes().as_ptr(), shared.as_ptr());
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub struct Source(pub(crate) Bytes);
-
-brief_debug!(Source, it => bytes: it.0.len());
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the bytes of a file",
+    label = "expected bytes that it keeps: `Vec<u8>`, `Box<[u8]>`, `Arc<[u8]>`, `Bytes` or `&'static [u8]`",
+    note = "`read(path)` opens a file; bytes that are borrowed for a time are copied: `bytes.to_vec()`"
+)]
+pub trait Source {
+    /// Returns the bytes.
+    fn into_bytes(self) -> Bytes;
+}
 
 macro_rules! sources {
     ($($type:ty: $from:expr;)*) => {$(
-        impl From<$type> for Source {
-            fn from(bytes: $type) -> Source {
-                Source($from(bytes))
+        impl Source for $type {
+            fn into_bytes(self) -> Bytes {
+                $from(self)
             }
         }
     )*};
 }
 
 sources! {
-    Bytes: Bytes::from;
+    Bytes: std::convert::identity;
     Vec<u8>: Bytes::from;
     Box<[u8]>: Bytes::from;
     std::sync::Arc<[u8]>: Bytes::from_owner;
     &'static [u8]: Bytes::from_static;
 }
 
-impl<const N: usize> From<&'static [u8; N]> for Source {
-    fn from(bytes: &'static [u8; N]) -> Source {
-        Source(Bytes::from_static(bytes))
+impl<const N: usize> Source for &'static [u8; N] {
+    fn into_bytes(self) -> Bytes {
+        Bytes::from_static(self)
     }
 }
 
@@ -106,8 +115,8 @@ macro_rules! from_bytes {
         /// # Complexity
         ///
         /// Reads every byte once, for the checksum. [`open_unverified`](Self::open_unverified) reads header and directory only.
-        pub fn open(bytes: impl Into<$crate::format::Source>) -> Result<Self, $crate::error::FormatError> {
-            let bytes = bytes.into().0;
+        pub fn open(bytes: impl $crate::format::Source) -> Result<Self, $crate::error::FormatError> {
+            let bytes = bytes.into_bytes();
             $crate::format::verify(&bytes)?;
             Self::opened(bytes, None)
         }
@@ -119,10 +128,10 @@ macro_rules! from_bytes {
         /// As [`open`](Self::open), and [`FormatError::Secret`](crate::FormatError::Secret) if the secret is not the one that the
         /// file was built with.
         pub fn open_with_secret(
-            bytes: impl Into<$crate::format::Source>,
+            bytes: impl $crate::format::Source,
             secret: [u64; 2],
         ) -> Result<Self, $crate::error::FormatError> {
-            let bytes = bytes.into().0;
+            let bytes = bytes.into_bytes();
             $crate::format::verify(&bytes)?;
             Self::opened(bytes, Some(secret))
         }

@@ -95,7 +95,7 @@ impl Fields<'_> {
     message = "`{Self}` is no key",
     label = "expected text, bytes, an integer, an IP address or a type that implements `tamis::Key`",
     note = "for a `char` or a path use its text, for a `bool` or an enum an integer, for a float its bits, for an `i128` its bytes, for \
-            several fields `Hasher::fields`"
+            several fields `Hasher::fields`, for a `Result` what is in it"
 )]
 pub trait Key {
     /// The key type of all keys of this type.

@@ -367,7 +367,7 @@ impl<'a> LearnBuilder<'a> {
             keys: accepted + inside().map(Filter::len).sum::<u64>(),
             negatives: inside().map(Filter::excluded_len).sum(),
             may_change: inside().any(Filter::may_change),
-            ..common.header(Form::Learned, common.hasher.clone(), KeyType::Bytes)
+            ..common.header(Form::Learned, common.hasher.clone(), KeyType::Bytes)?
         };
         let model = scorer.to_bytes();
         let (mut section, mut contents) = (vec![], vec![]);

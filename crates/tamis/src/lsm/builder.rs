@@ -2,8 +2,8 @@
 
 use super::{Level, Reader};
 use crate::error::BuildError;
-use crate::filter::options::set;
-use crate::hash::{Hasher, Key, KeyType};
+use crate::filter::options::{check_foreign, set};
+use crate::hash::{Hasher, Key};
 use crate::parallel::available;
 
 /// Builder of a [`Level`].
@@ -70,9 +70,7 @@ impl LevelBuilder {
         if !(1..=1024).contains(&threads) {
             return Err(BuildError::Range { option: "threads", given: threads as f64, least: 1.0, most: 1024.0 });
         }
-        if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
-            return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
-        }
+        check_foreign(&hasher, K::KEY_TYPE)?;
         let shown = Reader { hasher, key_type: K::KEY_TYPE, all_versions, runs: vec![] };
         Ok(Level { shown, graphs: vec![], fpr, threads, next: 0 })
     }

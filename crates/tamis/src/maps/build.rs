@@ -327,7 +327,7 @@ impl<'a> Collector<'a> {
             shard_bits: bits,
             keys: counted.keys,
             negatives: counted.counts.as_ref().map_or(0, |counts| counts.len() as u64),
-            ..common.header(options.form, hasher, key_type.unwrap_or(KeyType::Bytes))
+            ..common.header(options.form, hasher, key_type.unwrap_or(KeyType::Bytes))?
         };
         out.expect(plan.bytes);
         let mut writer = Writer::new(out, &header, shape.kinds())?.with_metadata(&common.metadata);

@@ -51,8 +51,8 @@ impl Map {
     /// assert_eq!(error.to_string(), "the file holds a filter; expected a map");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Map, FormatError> {
-        Map::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Map, FormatError> {
+        Map::opened(bytes.into_bytes(), None)
     }
 
     /// The same for a caller who knows this secret.

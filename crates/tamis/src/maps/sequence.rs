@@ -35,8 +35,8 @@ impl Sequence {
     /// # Errors
     ///
     /// [`FormatError`] as for [`open`](Self::open), except for a damaged payload.
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sequence, FormatError> {
-        Sequence::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Sequence, FormatError> {
+        Sequence::opened(bytes.into_bytes(), None)
     }
 
     /// The same for a caller who knows this secret.

@@ -8,10 +8,11 @@ use std::borrow::Cow;
 /// use tamis::maps::Value;
 /// let map = tamis::map([("ann", 3u64)]).finish()?;
 /// assert_eq!(map.get("ann")?.and_then(|value| value.as_u64()), Some(3));
-/// assert_eq!(Value::Bytes(b"red").to_string(), "red");
+/// assert_eq!(map.get("ann")?, Some(3.into()));
+/// assert_eq!(Value::from("red").to_string(), "red");
 /// # Ok::<(), tamis::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Value<'a> {
     /// An unsigned integer.
@@ -38,6 +39,34 @@ impl<'a> Value<'a> {
     }
 }
 
+impl From<u64> for Value<'_> {
+    fn from(number: u64) -> Self {
+        Value::Number(number)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Value::Bytes(text.as_bytes())
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Value::Bytes(bytes)
+    }
+}
+
+/// As they are written in Rust: `Number(3)`, `Bytes(b"red")`.
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Number(number) => write!(f, "Number({number})"),
+            Value::Bytes(bytes) => write!(f, "Bytes(b\"{}\")", bytes.escape_ascii()),
+        }
+    }
+}
+
 /// Text as it is, other bytes as an escaped string, numbers in decimal.
 impl std::fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,6 +87,11 @@ impl std::fmt::Display for Value<'_> {
 /// assert_eq!(7u8.to_value(), Value::Number(7));
 /// assert_eq!("seven".to_value(), Value::Bytes(b"seven"));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value of a map",
+    label = "expected an unsigned integer, a `bool`, text or bytes",
+    note = "a literal such as `1` is an `i32` unless it says `1u64`; for a number below zero or a float use its bits"
+)]
 pub trait ToValue {
     /// Returns the value.
     fn to_value(&self) -> Value<'_>;

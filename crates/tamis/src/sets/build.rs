@@ -27,7 +27,7 @@ use crate::debug::brief_debug;
 use crate::error::{BuildError, Error, ValueError};
 use crate::file::finish;
 use crate::filter::build::{same_key_type, total};
-use crate::filter::options::{Common, Progress, check_capacity, common, set};
+use crate::filter::options::{Common, Progress, check_capacity, check_foreign, common, set};
 use crate::gather::{KeyIntake, Keys, Tagged, Workspace};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 
@@ -371,6 +371,8 @@ impl<'a> Collector<'a> {
     /// The index of the pairs.
     pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
         let Collector { options, key_type, mut names, pairs, .. } = self;
+        let key_type = key_type.unwrap_or(KeyType::Bytes);
+        check_foreign(&options.common.hasher, key_type)?;
         options.check()?;
         let common = &options.common;
         common.check()?;
@@ -393,7 +395,7 @@ impl<'a> Collector<'a> {
         let segment = options.segment(&pairs, &set_sizes, &sizes, &mut report)?;
         let index = Index {
             hasher: common.hasher.clone().with_secret_beside(common.secret_beside),
-            key_type: key_type.unwrap_or(KeyType::Bytes),
+            key_type,
             kmer: options.kmer.unwrap_or(0),
             removed: names.len() as u32 - report.sets,
             names,

@@ -49,8 +49,8 @@ impl Sets {
     /// assert_eq!(error.to_string(), "the file holds a filter; expected a set index");
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    pub fn open_unverified(bytes: impl Into<Source>) -> Result<Sets, FormatError> {
-        Sets::opened(bytes.into().0, None)
+    pub fn open_unverified(bytes: impl Source) -> Result<Sets, FormatError> {
+        Sets::opened(bytes.into_bytes(), None)
     }
 
     /// The same for a caller who knows this secret.

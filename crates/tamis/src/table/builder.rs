@@ -9,8 +9,8 @@ use super::store::{Memory, Store};
 use super::{Error, Table};
 use crate::dynamic::othello::forest::Stream;
 use crate::error::BuildError;
-use crate::filter::options::{check_capacity, set};
-use crate::hash::{Hasher, Key, KeyType};
+use crate::filter::options::{check_capacity, check_foreign, set};
+use crate::hash::{Hasher, Key};
 
 /// Builder of a [`Table`].
 ///
@@ -118,10 +118,7 @@ impl TableBuilder {
         store: impl FnOnce() -> Result<S, Error>,
     ) -> Result<Table<K, V, S>, Error> {
         let TableBuilder { hasher, predictor, grows, .. } = self;
-        if hasher.is_foreign() && K::KEY_TYPE != KeyType::Digest {
-            let needs = "keys of type Digest with Hasher::foreign";
-            return Err(BuildError::NoEffect { option: "hasher", needs }.into());
-        }
+        check_foreign(&hasher, K::KEY_TYPE)?;
         Ok(Table {
             hasher,
             store: store()?,

@@ -165,3 +165,38 @@ fn a_bloom_filter_past_its_capacity_says_so() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// The error comes before a file, and names the option.
+#[test]
+fn what_contradicts_itself_says_so() {
+    let foreign = || tamis::Options::default().hasher(Hasher::foreign(1));
+    let mut partitioned = foreign().partitioned();
+    partitioned.push("one", 5u64).unwrap();
+    let errors = [
+        foreign().build([5u64]).finish().unwrap_err(),
+        partitioned.finish().unwrap_err(),
+        tamis::map([("ann", 1u64)]).options(foreign()).finish().unwrap_err(),
+        tamis::sequence([1u64]).options(foreign()).finish().unwrap_err(),
+        tamis::sets([("ann", "red")]).options(foreign()).finish().unwrap_err(),
+        Bloom::with_capacity(10).hasher(Hasher::foreign(1)).build::<str>().unwrap_err().into(),
+    ];
+    for error in errors {
+        assert_eq!(error.to_string(), "hasher: no effect; expected keys of type Digest with Hasher::foreign");
+    }
+    for (fpr, end) in [(0.0, ", but not 0"), (1.0, ", but not 1"), (1.5, ""), (-1.0, "")] {
+        let error = tamis::build(["ann"]).fpr(fpr).finish().unwrap_err().to_string();
+        assert_eq!(error, format!("fpr {fpr}: out of range; expected 0 to 1{end}"));
+    }
+}
+
+/// A value is compared and printed as it was put in.
+#[test]
+fn values_are_what_they_were() -> Result<(), Error> {
+    let map = tamis::map([("ann", "red"), ("bob", "blue")]).finish()?;
+    assert_eq!(map.get("ann")?, Some("red".into()));
+    assert_eq!(map.get_many(&["ann", "bob"])?, [Some("red".into()), Some(b"blue"[..].into())]);
+    assert_eq!(format!("{:?}", map.get("ann")?), "Some(Bytes(b\"red\"))");
+    let map = tamis::map([("ann", 7u8)]).finish()?;
+    assert_eq!((map.get("ann")?, format!("{:?}", map.get("ann")?)), (Some(7.into()), "Some(Number(7))".into()));
+    Ok(())
+}

@@ -129,11 +129,11 @@ fn impossible_goals_are_rejected_in_words() {
         let build = || tamis::build(integers(100, 1)).kind(kind).effort(effort);
         for (rate, text) in [(0.0, "0"), (1.0, "1"), (-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
             let expected = format!("fpr {text}: out of range; expected 0 to 1");
-            assert_eq!(refused(build().fpr(rate)), expected, "{name}");
+            assert!(refused(build().fpr(rate)).starts_with(&expected), "{name}");
         }
         for (bits, text) in [(0.0, "0"), (-3.0, "-3"), (f64::NAN, "NaN"), (1e9, "1000000000")] {
             let expected = format!("bits_per_key {text}: out of range; expected 0 to 4096");
-            assert_eq!(refused(build().bits_per_key(bits)), expected, "{name}");
+            assert!(refused(build().bits_per_key(bits)).starts_with(&expected), "{name}");
         }
     }
     for kind in [Kind::Auto, Kind::Ribbon, Kind::Fuse, Kind::Fuse4] {

@@ -78,6 +78,8 @@ fn what_is_wrong_with_goals() {
     let budget = || Box::new(Budget { keys: 1000, given: 0.5, needed: 1.8 });
     says([
         (range("fpr", 2.0, 1.0), "fpr 2: out of range; expected 0 to 1"),
+        (range("fpr", 1.0, 1.0), "fpr 1: out of range; expected 0 to 1, but not 1"),
+        (range("fpr", 0.0, 1.0), "fpr 0: out of range; expected 0 to 1, but not 0"),
         (Range { option: "fpr", given: 0.0, least: 1e-9, most: 1.0 }, "fpr 0: out of range; expected 1e-9 to 1"),
         (range("bits_per_key", f64::NAN, 4096.0), "bits_per_key NaN: out of range; expected 0 to 4096"),
         (TwoGoals { first: "exact", second: "fpr" }, "exact, fpr: two goals; expected one"),

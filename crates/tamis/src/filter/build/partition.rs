@@ -194,7 +194,7 @@ impl<'a> Partitioned<'a> {
             // Where some of them may match, nothing is promised about any.
             negatives: if matches!(options.goal, Goal::ExcludedFpr(_)) { 0 } else { stats.negatives },
             may_change: parts.iter().flat_map(|part| &part.plan.steps).any(Step::may_change),
-            ..options.common.header(Form::Partitioned, hasher, options.key_type())
+            ..options.common.header(Form::Partitioned, hasher, options.key_type())?
         };
         out.expect(parts.iter().map(|part| part.bytes).sum::<u64>() + table / 8);
         let mut writer = Writer::new(out, &header, vec![])?.with_metadata(&options.common.metadata);

@@ -192,8 +192,8 @@ fn write(plan: &Plan, pieces: &[Piece], out: &mut dyn std::io::Write) -> Result<
 /// [`BuildError::Slices`] if a slice is missing, there twice, of another plan, or of other keys than were surveyed;
 /// [`BuildError::PlanAgain`] if excluded keys were chosen to pass the first layer ([`Plan::refine`]); [`Error::Format`] if a slice is
 /// damaged.
-pub fn join<S: Into<Source>>(slices: impl IntoIterator<Item = S>) -> Result<Filter, Error> {
-    let pieces = slices.into_iter().map(|slice| Piece::of_bytes(slice.into().0)).collect::<Result<Vec<_>, _>>()?;
+pub fn join<S: Source>(slices: impl IntoIterator<Item = S>) -> Result<Filter, Error> {
+    let pieces = slices.into_iter().map(|slice| Piece::of_bytes(slice.into_bytes())).collect::<Result<Vec<_>, _>>()?;
     let (plan, pieces) = ready(pieces)?;
     let (bytes, _) = to_memory(|out| write(&plan, &pieces, out))?;
     Ok(Filter::opened(bytes, None)?)

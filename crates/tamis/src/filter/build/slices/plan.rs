@@ -500,7 +500,7 @@ impl Plan {
     pub(super) fn header(&self, form: Form) -> Result<Header, Error> {
         let Design { layers, shard_bits, stats, negatives, .. } = self.design()?;
         let common = &self.options.common;
-        let header = common.header(form, common.hasher.clone(), self.options.key_type());
+        let header = common.header(form, common.hasher.clone(), self.options.key_type())?;
         let may_change = layers.steps.iter().any(Step::may_change);
         Ok(Header { shard_bits: *shard_bits, keys: stats.keys, negatives: *negatives, may_change, ..header })
     }
@@ -538,8 +538,9 @@ impl Plan {
     /// # Errors
     ///
     /// As [`join`](super::join).
-    pub fn refine<S: Into<Source>>(&self, slices: impl IntoIterator<Item = S>) -> Result<Option<Plan>, Error> {
-        let pieces = slices.into_iter().map(|slice| Piece::of_bytes(slice.into().0)).collect::<Result<Vec<_>, _>>()?;
+    pub fn refine<S: Source>(&self, slices: impl IntoIterator<Item = S>) -> Result<Option<Plan>, Error> {
+        let pieces =
+            slices.into_iter().map(|slice| Piece::of_bytes(slice.into_bytes())).collect::<Result<Vec<_>, _>>()?;
         refined(self, pieces)
     }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::table::{self, Table};
 
@@ -25,25 +26,21 @@ mod targets;
 mod tuned;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.default_value("5")))]
+#[command(mut_arg("queries", |arg| arg.default_value("10000").help("Absent keys that are queried, and present ones")))]
 pub(crate) struct Options {
     /// What to do [default: everything].
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
     /// How much of the generated data: 1 has 3,708,886 pairs like RCV1-X, 4.2 million like AmazonCat, 20 million in 256 sets.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Rounds of timings; the tables show medians.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Absent keys that are asked for, and present ones.
-    #[arg(long, default_value_t = 10_000)]
-    queries: usize,
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
     /// Keys that are added for every number of sets. (The paper has 1,000.)
     #[arg(long, default_value_t = 1000)]
     probes: usize,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
 /// Bits of the paper's statements about RCV1-X.
@@ -63,11 +60,11 @@ impl Options {
     }
 
     fn rcv1(&self) -> Load {
-        generated::rcv1(self.scale, self.seed).with_probes(self.probes, &MULTIPLICITIES, self.seed)
+        generated::rcv1(self.scale, self.timing.seed).with_probes(self.probes, &MULTIPLICITIES, self.timing.seed)
     }
 
     fn amazon(&self) -> Load {
-        generated::amazon(self.scale, self.seed).with_probes(self.probes, &MULTIPLICITIES, self.seed)
+        generated::amazon(self.scale, self.timing.seed).with_probes(self.probes, &MULTIPLICITIES, self.timing.seed)
     }
 }
 
@@ -101,23 +98,6 @@ enum Part {
     Targets,
 }
 
-impl Part {
-    const ALL: [Part; 12] = [
-        Part::Figure2,
-        Part::Figure4,
-        Part::Figure5,
-        Part::Figure6,
-        Part::Figure7,
-        Part::Figure8,
-        Part::Figure11,
-        Part::Figure12,
-        Part::Figure13,
-        Part::Tuned,
-        Part::Pairs,
-        Part::Targets,
-    ];
-}
-
 /// The countries of web origins.
 fn countries(dir: &Path) -> Result<Load, Box<dyn Error>> {
     Ok(real::countries(&data::read(&dir.join("multiset/crux-origin-countries.tsv.zst"))?))
@@ -136,7 +116,7 @@ pub(crate) struct Report<'a> {
 
 /// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    if !(options.scale > 0.0 && options.scale <= 100.0) || options.queries == 0 || options.probes == 0 {
+    if !(options.scale > 0.0 && options.scale <= 100.0) || options.timing.queries == 0 || options.probes == 0 {
         return Err("--scale must be more than 0 and at most 100, --queries and --probes at least 1".into());
     }
     let folder = data::folder();
@@ -219,7 +199,7 @@ fn of_files(options: &Options, folder: Option<&Path>, figures: &mut Vec<Grid>) -
         drop((countries, genomes));
         tuned::every_pair(&options.rcv1(), &mut grid);
         tuned::every_pair(&options.amazon(), &mut grid);
-        tuned::every_pair(&generated::large(options.scale, options.seed), &mut grid);
+        tuned::every_pair(&generated::large(options.scale, options.timing.seed), &mut grid);
         figures.push(grid);
     }
     Ok(())
@@ -233,10 +213,9 @@ impl table::Report for Report<'_> {
 
     fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = self.figures.iter().map(Grid::table).collect();
-        let head = || format!("Targets, at scale {}.", self.options.scale);
-        tables.extend(self.targets.as_ref().map(|targets| targets.table(head())));
+        tables.extend(self.targets.as_ref().map(|targets| targets.table(self.options.scale)));
         if let Some(first) = tables.first_mut() {
-            let Options { rounds, seed, .. } = self.options;
+            let Timing { rounds, seed, .. } = self.options.timing;
             first.head = format!("{} {}, rounds: {rounds}, seed {seed}.", first.head, self.machine);
         }
         if let (Some(last), Some(skipped)) = (tables.last_mut(), self.skipped) {

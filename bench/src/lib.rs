@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
 mod adaptive;
 mod adversary;
 mod arch;
+pub mod args;
 pub mod bits;
 pub mod candidate;
 mod certificates;

@@ -20,6 +20,7 @@ use serde::Serialize;
 use tamis::{Base, Effort, Filter, Kind};
 
 use crate::machine::Machine;
+use crate::ours::listed::matches;
 use crate::stream::Stream;
 use crate::table::{self, Table};
 
@@ -140,11 +141,7 @@ fn promises(options: &Options) -> Result<Vec<Promise>, Box<dyn Error>> {
     let (keys, excluded) = (lines(&options.keys)?, lines(&options.exclude)?);
     let plain = |kind, fpr: f64| tamis::build(&keys[..]).kind(kind).fpr(fpr).finish();
     let both = || tamis::build(&keys[..]).exclude(&excluded[..]);
-    let exceptions = |filter: &Filter| -> Result<usize, tamis::Error> {
-        let mut answers = vec![false; excluded.len()];
-        filter.contains_into(&excluded, &mut answers)?;
-        Ok(answers.into_iter().filter(|&yes| yes).count())
-    };
+    let exceptions = |filter: &Filter| matches(filter, &excluded);
     // What one filter comes to, with four bytes for each exception that is listed.
     let row = |promise, name: &str, bound, filter: &Filter, listed: usize| -> Result<Promise, tamis::Error> {
         let (keys, bytes) = (filter.len(), filter.as_bytes().len() + 4 * listed);
@@ -201,32 +198,28 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let strings = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let number = |x: f64| format!("{x:.3}");
-        let size = |row: &Size| {
-            let name = format!("{}, 2^{}", row.name, row.goal.log2());
-            vec![name, format!("{:.3e}", row.fpr), number(row.bits_per_key), number(row.bound)]
-        };
-        let promise = |row: &Promise| {
-            let name = format!("{}: {}", row.promise, row.name);
-            let (bytes, exceptions) = (row.bytes.to_string(), row.exceptions.to_string());
-            vec![name, bytes, number(row.bits_per_key), number(row.bound), exceptions]
-        };
         let Options { n, seed, fpr, keys, exclude, .. } = self.options;
-        let sizes = Table {
-            head: format!("Sizes by rate: {n} random keys, seed {seed}. {}.", self.machine),
-            columns: strings(&["structure, goal", "fpr", "bits/key", "bound"]),
-            rows: self.sizes.iter().map(size).collect(),
-            note: "fpr: the rate that the filter states. Bits of the whole file.".into(),
-        };
+        let sizes = Table::of(&self.sizes)
+            .text("structure, goal", |row| format!("{}, 2^{}", row.name, row.goal.log2()))
+            .text("fpr", |row| format!("{:.3e}", row.fpr))
+            .number("bits/key", 3, |row| row.bits_per_key)
+            .number("bound", 3, |row| row.bound)
+            .table(
+                format!("Sizes by rate: {n} random keys, seed {seed}. {}.", self.machine),
+                "fpr: the rate that the filter states. Bits of the whole file.",
+            );
         let lists = format!("{} and {}", keys.display(), exclude.display());
-        let promises = Table {
-            head: format!("Sizes by promise: {lists}, fpr {fpr}. {}.", self.machine),
-            columns: strings(&["promise, structure", "bytes", "bits/key", "bound", "exceptions"]),
-            rows: self.promises.iter().map(promise).collect(),
-            note: "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the first seed \
-                   at which none matches.".into(),
-        };
+        let promises = Table::of(&self.promises)
+            .text("promise, structure", |row| format!("{}: {}", row.promise, row.name))
+            .text("bytes", |row| row.bytes)
+            .number("bits/key", 3, |row| row.bits_per_key)
+            .number("bound", 3, |row| row.bound)
+            .text("exceptions", |row| row.exceptions)
+            .table(
+                format!("Sizes by promise: {lists}, fpr {fpr}. {}.", self.machine),
+                "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the first seed \
+                 at which none matches.",
+            );
         [sizes, promises].into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 }

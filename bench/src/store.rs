@@ -7,12 +7,13 @@ use std::cell::RefCell;
 use std::error::Error;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 use tamis::{Digest, Fetch, Filter, FormatError, Limits, Remote};
 
+use crate::args::Folder;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::Stream;
@@ -47,10 +48,9 @@ pub(crate) struct Options {
     /// Seed of the random keys.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the filter is written [default: the system's temporary directory].
-    #[arg(long, value_name = "DIR")]
+    #[command(flatten)]
     #[serde(skip)]
-    tmp: Option<PathBuf>,
+    folder: Folder,
 }
 
 /// Reads of a store: how many, their bytes, the longest.
@@ -106,10 +106,7 @@ fn spread(options: &Options, count: u64) -> Vec<u64> {
 
 /// Builds, opens and queries.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    let dir = match &options.tmp {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = options.folder.make()?;
     let path = dir.path().join("keys.tamis");
     let mut keys = Stream::new(options.seed);
     let keys = (0..options.n).map(move |_| keys.draw());
@@ -220,24 +217,26 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let row = |name: &str, of: u64, Reads { count, bytes, most }: Reads| {
-            [name.to_string(), of.to_string(), count.to_string(), bytes.to_string(), most.to_string()].to_vec()
-        };
         let queries = self.options.queries / 2 * 2;
         let peak = self.peak.map_or("unknown".to_string(), |peak| format!("{peak:.0} MiB"));
-        vec![Table {
-            head: format!(
+        let table = Table::of([
+            ("opening", 0, self.open),
+            ("one by one", queries, self.single),
+            ("the last 100 again", 100.min(queries / 2), self.cached),
+            ("one batch", self.options.batch, self.batch),
+        ]);
+        let table = table
+            .text("what", |row| row.0)
+            .text("queries", |row| row.1)
+            .text("reads", |row| row.2.count)
+            .text("bytes", |row| row.2.bytes)
+            .text("longest read", |row| row.2.most);
+        vec![table.table(
+            format!(
                 "A filter of {} keys in a store: fpr {}, shards of {} bytes, seed {}. {}.",
                 self.options.n, self.options.fpr, self.options.shard_bytes, self.options.seed, self.machine
             ),
-            columns: ["what", "queries", "reads", "bytes", "longest read"].map(String::from).to_vec(),
-            rows: vec![
-                row("opening", 0, self.open),
-                row("one by one", queries, self.single),
-                row("the last 100 again", 100.min(queries / 2), self.cached),
-                row("one batch", self.options.batch, self.batch),
-            ],
-            note: format!(
+            format!(
                 "{} bytes, {:.3} bits per key, {} shards, the longest of {} bytes; directory and footer {} bytes. Built in {:.1} s, peak \
                  memory {peak}. A single query took {} read at most. {} of {} others matched. {} members verified, {} false negatives.",
                 self.file_bytes,
@@ -252,7 +251,7 @@ impl table::Report for Report<'_> {
                 self.verified,
                 self.false_negatives
             ),
-        }]
+        )]
     }
 }
 
@@ -273,7 +272,7 @@ mod tests {
             batch: 1000,
             sample: 5000,
             seed: 1,
-            tmp: None,
+            folder: Folder::default(),
         };
         let report = run(&options).unwrap();
         assert!(table::Report::is_clean(&report) && report.verified >= 5000);

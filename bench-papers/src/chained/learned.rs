@@ -156,48 +156,28 @@ impl Row {
 }
 
 pub(super) fn table(rows: &[Row]) -> Table {
-    let columns = [
-        "trained on",
-        "filter",
-        "bytes",
-        "model",
-        "classes",
-        "bits per key",
-        "rate",
-        "rejected",
-        "build s",
-        "score ns",
-        "of 20 bytes",
-        "query ns",
-        "batch ns",
-    ];
-    let row = |row: &Row| {
-        let bits = 8.0 * row.bytes as f64 / row.members.max(1) as f64;
-        vec![
-            row.share.map_or_else(|| "no model".into(), |share| format!("{:.0} %", 100.0 * share)),
-            row.name.into(),
-            row.bytes.to_string(),
-            row.model_bytes.to_string(),
-            row.classes.to_string(),
-            format!("{bits:.3}"),
-            format!("{:.5}", row.rate),
-            row.rejected.to_string(),
-            format!("{:.2}", row.build),
-            format!("{:.0}", row.score),
-            format!("{:.0}", row.score_20),
-            format!("{:.0}", row.query),
-            format!("{:.0}", row.batch),
-        ]
-    };
     let (members, excluded) = rows.first().map_or((0, 0), |row| (row.members, row.excluded));
     let bound = f(RATE, excluded as f64 / members.max(1) as f64);
-    Table {
-        head: format!("Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) is {bound:.3} bits per key."),
-        columns: columns.map(String::from).to_vec(),
-        rows: rows.iter().map(row).collect(),
-        note: "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be in the paper's, which are 96.2 % \
-               below n f: less than 300 bytes for 30,000 members and an RNN. \
-               Times are the processor's, of one thread."
-            .into(),
-    }
+    Table::of(rows)
+        .text("trained on", |row| {
+            row.share.map_or_else(|| "no model".into(), |share| format!("{:.0} %", 100.0 * share))
+        })
+        .text("filter", |row| row.name)
+        .text("bytes", |row| row.bytes)
+        .text("model", |row| row.model_bytes)
+        .text("classes", |row| row.classes)
+        .number("bits per key", 3, |row| 8.0 * row.bytes as f64 / row.members.max(1) as f64)
+        .number("rate", 5, |row| row.rate)
+        .text("rejected", |row| row.rejected)
+        .number("build s", 2, |row| row.build)
+        .number("score ns", 0, |row| row.score)
+        .number("of 20 bytes", 0, |row| row.score_20)
+        .number("query ns", 0, |row| row.query)
+        .number("batch ns", 0, |row| row.batch)
+        .table(
+            format!("Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) is {bound:.3} bits per key."),
+            "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be in the paper's, which are 96.2 % \
+             below n f: less than 300 bytes for 30,000 members and an RNN. \
+             Times are the processor's, of one thread.",
+        )
 }

@@ -53,22 +53,12 @@ impl Grid {
         self.wrong.is_empty()
     }
 
-    /// The table as Markdown.
     pub(super) fn table(&self) -> Table {
-        let cells = |row: &Row| {
-            let values = row.values.iter().map(|value| value.map_or("-".into(), show));
-            std::iter::once(row.name.clone()).chain(values).collect()
-        };
-        let mut note = self.note.clone();
-        for wrong in &self.wrong {
-            note += &format!(" WRONG: {wrong}.");
-        }
-        Table {
-            head: self.head.clone(),
-            columns: self.columns.clone(),
-            rows: self.rows.iter().map(cells).collect(),
-            note,
-        }
+        let wrong = self.wrong.iter().map(|wrong| format!(" WRONG: {wrong}."));
+        Table::of(&self.rows)
+            .text(&self.columns[0], |row| &row.name)
+            .texts(&self.columns[1..], |row| row.values.iter().map(|value| value.map_or("-".into(), show)))
+            .table(&self.head, self.note.clone() + &wrong.collect::<String>())
     }
 }
 

@@ -26,32 +26,25 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 10] = [
-        Family::Ribbon,
-        Family::Learned,
-        Family::Sandwiched,
-        Family::Accepting,
-        Family::Strict,
-        Family::StackedBloom,
-        Family::Stacked,
-        Family::Planner,
-        Family::AdaptiveStacked,
-        Family::Broom,
+    const NAMES: [(Family, &str); 10] = [
+        (Family::Ribbon, "ribbon"),
+        (Family::Learned, "learned Bloom"),
+        (Family::Sandwiched, "sandwiched learned Bloom"),
+        (Family::Accepting, "partitioned learned, accepting"),
+        (Family::Strict, "partitioned learned, strict"),
+        (Family::StackedBloom, "stacked Bloom"),
+        (Family::Stacked, "stacked ribbon"),
+        (Family::Planner, "planner"),
+        (Family::AdaptiveStacked, "adaptive stacked"),
+        (Family::Broom, "broom"),
     ];
 
+    pub(crate) fn all() -> impl Iterator<Item = Family> {
+        Family::NAMES.into_iter().map(|(family, _)| family)
+    }
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Family::Ribbon => "ribbon",
-            Family::Learned => "learned Bloom",
-            Family::Sandwiched => "sandwiched learned Bloom",
-            Family::Accepting => "partitioned learned, accepting",
-            Family::Strict => "partitioned learned, strict",
-            Family::StackedBloom => "stacked Bloom",
-            Family::Stacked => "stacked ribbon",
-            Family::Planner => "planner",
-            Family::AdaptiveStacked => "adaptive stacked",
-            Family::Broom => "broom",
-        }
+        Family::NAMES[self as usize].1
     }
 
     /// Whether it is given neither a model nor false positives.

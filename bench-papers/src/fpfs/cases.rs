@@ -10,8 +10,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use tamis::Kind;
+use tamis_bench::measure::progress;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
 use crate::data::{self, Sets};
 use crate::golomb::Golomb;
@@ -88,7 +89,7 @@ fn designs(keys: &[u64], negatives: &Negatives, printed: &Printed, runs: usize) 
     let row = |(design, paper): (Design, Option<f64>)| -> Result<Row, String> {
         let (mut bits, mut passed, mut lost) = (0, 0, 0);
         for run in 0..runs {
-            eprint!("\r\x1b[K{} keys, {t} negatives, run {} of {runs}: {}", keys.len(), run + 1, design.name());
+            progress(format_args!("{} keys, {t} negatives, run {} of {runs}: {}", keys.len(), run + 1, design.name()));
             let filter = FreeSet::build(design, keys, || negatives.pass(), t, R, run as u64)?;
             bits += filter.bits();
             passed += negatives.pass().filter(|&key| filter.contains(key)).count();
@@ -111,13 +112,13 @@ fn designs(keys: &[u64], negatives: &Negatives, printed: &Printed, runs: usize) 
     let rows: Result<Vec<Row>, String> = Design::ALL.into_iter().zip(printed.bits).map(row).collect();
     let ours = ours::FREE_SET.iter().map(|&(name, kind)| library(name, kind, keys, negatives));
     let rows = rows.and_then(|rows| rows.into_iter().map(Ok).chain(ours).collect());
-    eprint!("\r\x1b[K");
+    progress("");
     rows
 }
 
 /// One of this library's filters; its file is the same in every run, so there is one.
 fn library(name: &str, kind: Kind, keys: &[u64], negatives: &Negatives) -> Result<Row, String> {
-    eprint!("\r\x1b[K{} keys, {} negatives: {name}", keys.len(), negatives.len());
+    progress(format_args!("{} keys, {} negatives: {name}", keys.len(), negatives.len()));
     let build = tamis::build(keys).kind(kind).fpr(0.5f64.powi(R as i32));
     let knows = tamis_bench::ours::listed::knows_negatives(kind);
     let filter = if knows { build.exclude(negatives.pass()).finish() } else { build.finish() };
@@ -253,32 +254,23 @@ impl Case {
         self.rows.iter().all(|row| row.wrong == 0)
     }
 
-    /// The case as Markdown.
     pub(crate) fn table(&self) -> Table {
-        let plain = self.rows.first().map(|row| row.bits);
-        let cells = |row: &Row| {
-            vec![
-                row.name.clone(),
-                row.extra.map_or("-".into(), |a| a.to_string()),
-                number(Some(row.bits), 0),
-                number(row.paper, 0),
-                number(plain.map(|plain| (row.bits / plain - 1.0) * 100.0), 1),
-                number(Some(row.bits / self.keys as f64), 2),
-                number(Some(row.passed), 1),
-                number(row.paper_passed, 1),
-                number(Some(row.rate * 100.0), 5),
-                row.runs.to_string(),
-                if row.wrong > 0 { row.wrong.to_string() } else { String::new() },
-            ]
-        };
-        let columns =
-            ["structure", "a", "bits", "paper", "+ %", "bits/key", "T passing", "paper", "fpr %", "runs", "wrong"];
-        Table {
-            head: format!("{}: {} keys, {} negatives, r = {R}.", self.name, self.keys, self.negatives),
-            columns: columns.map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note: self.skipped.clone().unwrap_or_else(|| self.note.to_string()),
-        }
+        Table::of(&self.rows)
+            .text("structure", |row| &row.name)
+            .number("a", 0, |row| row.extra.map(f64::from))
+            .number("bits", 0, |row| row.bits)
+            .number("paper", 0, |row| row.paper)
+            .number("+ %", 1, |row| (row.bits / self.rows[0].bits - 1.0) * 100.0)
+            .number("bits/key", 2, |row| row.bits / self.keys as f64)
+            .number("T passing", 1, |row| row.passed)
+            .number("paper", 1, |row| row.paper_passed)
+            .number("fpr %", 5, |row| row.rate * 100.0)
+            .text("runs", |row| row.runs)
+            .text("wrong", |row| if row.wrong > 0 { row.wrong.to_string() } else { String::new() })
+            .table(
+                format!("{}: {} keys, {} negatives, r = {R}.", self.name, self.keys, self.negatives),
+                self.skipped.as_deref().unwrap_or(self.note),
+            )
     }
 }
 

@@ -109,7 +109,7 @@ impl Load {
                 self.keys.push(self.strangers.draw());
                 let start = self.ids.len();
                 while self.ids.len() < start + v {
-                    let set = ((u128::from(dice.draw()) * self.sets as u128) >> 64) as u32;
+                    let set = dice.below(self.sets) as u32;
                     if !self.ids[start..].contains(&set) {
                         self.ids.push(set);
                     }

@@ -4,10 +4,10 @@
 //! unions. The intersection is done the quick way: the sets of the shortest union are looked up in the others. A group
 //! without a set gets no filter, and the memory is divided among the rest, as in the paper.
 
-use tamis_bench::stream::scramble;
+use tamis_bench::stream::{place, scramble};
 
 use super::filters::Filters;
-use super::{Built, Index, Load, PROBES, digest, place, places, push_ones, salts};
+use super::{Built, Index, Load, PROBES, digest, places, push_ones, salts};
 
 /// One partition.
 struct Repetition {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use tamis::{Base, Effort, Filter, Kind, Limits, Role, Sealed};
-use tamis_bench::measure;
+use tamis_bench::measure::{self, progress};
+use tamis_bench::ours::listed::matches;
 
 use super::load::Load;
 
@@ -60,8 +61,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A filter that could not be built.
-    pub(super) fn failed(name: &'static str, budget: f64, reason: String) -> Row {
+    /// Of nothing that was measured.
+    pub(super) fn empty(name: &'static str, budget: f64) -> Row {
         let none = f64::NAN;
         Row {
             name,
@@ -79,7 +80,7 @@ impl Row {
             exact: false,
             lost: 0,
             build: none,
-            failed: Some(reason),
+            failed: None,
         }
     }
 
@@ -98,6 +99,11 @@ impl Row {
         }
         wrong.join(", ")
     }
+}
+
+/// What several filters did wrong.
+pub(super) fn all_wrong<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    rows.map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string()
 }
 
 /// Structures in the order they are asked, a run of the same one as a count.
@@ -141,18 +147,23 @@ pub(super) fn seconds(load: &Load, wanted: Wanted, bits: f64) -> f64 {
 /// Builds a filter of at most `bits` per key, and asks it for every key and every negative.
 pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, String> {
     let name = wanted.name;
-    eprint!("\r\x1b[K{} keys, {} of {} negatives told: {name}, {bits} bits", load.keys.len(), load.given, load.total);
+    progress(format_args!(
+        "{} keys, {} of {} negatives told: {name}, {bits} bits",
+        load.keys.len(),
+        load.given,
+        load.total
+    ));
     let (made, time) = measure::cpu(|| taken(load, wanted, bits).and_then(Sealed::finish_with_report));
     let (filter, report) = match made {
         Ok(made) => made,
-        Err(e) => return Ok(Built { filter: None, row: Row::failed(name, bits, e.to_string()) }),
+        Err(e) => {
+            return Ok(Built { filter: None, row: Row { failed: Some(e.to_string()), ..Row::empty(name, bits) } });
+        }
     };
     let outcome = report.workload;
     let known = outcome.as_ref().map_or(0, |outcome| outcome.covered as usize);
     let passing = load.ask(&filter, known)?;
     let [known_rate, unknown_rate] = passing.rates();
-    let mut answers = vec![false; load.keys.len()];
-    filter.contains_into(&load.keys, &mut answers).map_err(|e| e.to_string())?;
     let row = Row {
         name,
         budget: bits,
@@ -161,7 +172,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         known,
         predicted: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.workload_fpr),
         predicted_unknown: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.fpr),
-        lost: answers.iter().filter(|yes| !**yes).count(),
+        lost: load.keys.len() - matches(&filter, &load.keys).map_err(|e| e.to_string())?,
         efpr: passing.fpr(),
         efpr_of_this_file: passing.of_this_file(),
         known_rate,
@@ -171,7 +182,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         build: time.as_secs_f64(),
         failed: None,
     };
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(Built { filter: Some(filter), row })
 }
 

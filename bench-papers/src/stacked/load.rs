@@ -77,13 +77,8 @@ impl Zipf {
     /// One of the first `values` ranks, drawn by weight.
     pub(super) fn draw(&self, values: usize, stream: &mut Stream) -> usize {
         let all = self.sum(values);
-        self.rank(unit(stream) * all).min(values.saturating_sub(1))
+        self.rank(stream.unit() * all).min(values.saturating_sub(1))
     }
-}
-
-/// A number between 0 and 1.
-fn unit(stream: &mut Stream) -> f64 {
-    (stream.draw() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 impl Weights {
@@ -305,7 +300,7 @@ impl Load {
         let rank = |stream: &mut Stream| match &self.asked {
             Weights::Zipf(zipf) => zipf.draw(self.total, stream),
             Weights::Listed(sums) => {
-                let sum = unit(stream) * all;
+                let sum = stream.unit() * all;
                 sums.partition_point(|&s| s <= sum).saturating_sub(1).min(self.total - 1)
             }
         };

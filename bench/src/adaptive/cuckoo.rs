@@ -18,7 +18,7 @@ use tamis::{Digest, Hasher};
 
 use crate::adversary::subject::Cost;
 use crate::bits::Bits;
-use crate::stream::Stream;
+use crate::stream::{Stream, place};
 
 /// Slots of a bucket, and the bits of a selector.
 const SLOTS: usize = 4;
@@ -83,7 +83,7 @@ impl AdaptiveCuckoo {
 
     #[inline(always)]
     fn hash(&self, key: Digest) -> Hashed {
-        let place = |salt| ((u128::from(key.salted(salt)) * self.buckets as u128) >> 64) as usize;
+        let place = |salt| place(key.salted(salt), self.buckets);
         let bits = key.salted(FINGERPRINT);
         let mask = (1 << self.width) - 1;
         let fingerprints = [0, 1, 2, 3].map(|i| (bits >> (i * self.width) & mask).max(1));

@@ -64,7 +64,7 @@ impl Attack {
     }
 
     pub(super) fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.dice.draw()) * n as u128) >> 64) as usize
+        self.dice.below(n)
     }
 
     /// A key that nobody has asked for before.

@@ -121,7 +121,7 @@ impl Case {
         let ends: Vec<u64> = self.issuers.iter().map(count).collect();
         let all = ends.last().copied().unwrap_or(0);
         let draw = |_| {
-            let place = ((u128::from(stream.draw()) * u128::from(all)) >> 64) as u64;
+            let place = stream.below(all as usize) as u64;
             let issuer = ends.partition_point(|&end| end <= place);
             let Issuer { first, issued, revoked: count, .. } = self.issuers[issuer];
             // Counted from the end of the issuer's revoked, or of all that it issued.

@@ -1,6 +1,6 @@
 //! keys -> one of two places each: the cuckoo table of the paper, two tables with buckets of one slot.
 
-use tamis_bench::stream::scramble;
+use tamis_bench::stream::{place, scramble};
 
 /// No key.
 const EMPTY: u64 = 0;
@@ -14,7 +14,7 @@ pub(super) struct Pair {
 /// The bucket of a key in one of two tables with so many.
 pub(super) fn bucket(key: u64, second: bool, buckets: usize) -> usize {
     let hash = scramble(key ^ if second { 0x9e37_79b9_7f4a_7c15 } else { 0x3c6e_f372_fe94_f82b });
-    ((u128::from(hash) * buckets as u128) >> 64) as usize
+    place(hash, buckets)
 }
 
 impl Pair {

@@ -34,12 +34,13 @@ mod threshold;
 mod zipf;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.help("Rounds; the tables show medians. 0 leaves figure 7 and table 2 out")))]
 pub(crate) struct Options {
-    /// Which applications; without it figures 4, 6, 7 and table 2, of which 0 rounds leave out figure 7 and table 2.
+    /// Which applications; without it figures 4, 6, 7 and table 2.
     #[arg(long, value_enum, value_delimiter = ',')]
     apps: Vec<App>,
-    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels; of learned
-    /// filters at most so many.
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels, and most
+    /// keys of learned filters.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -69,7 +70,6 @@ pub(crate) struct Options {
     timing: Timing,
 }
 
-/// An application.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 enum App {
     /// Static dictionaries, section 5.1: figures 6 and 7, table 2.
@@ -211,14 +211,12 @@ fn structures() -> Vec<Listed> {
     theirs.into_iter().chain(ours::chained()).collect()
 }
 
-/// Figure 7 at one lambda.
 #[derive(Serialize)]
 struct Group {
     lambda: u32,
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -236,7 +234,6 @@ pub(crate) struct Report<'a> {
     learned: Vec<learned::Row>,
 }
 
-/// Computes and measures.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     options.check()?;
     let mut stream = Stream::new(options.timing.seed);
@@ -255,13 +252,12 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let huffman = of(App::Huffman, huffman::run);
     let zipf = of(App::Zipf, zipf::run);
     let functions = of(App::Functions, functions::run);
-    let cascades = if options.has(App::Cascade) { cascade::run(options, &mut stream)? } else { Default::default() };
-    let cuckoo = if options.has(App::Cuckoo) { cuckoo::run(options, &mut stream)? } else { Default::default() };
-    let lsm = if options.has(App::Lsm) { lsm::run(options, &mut stream)? } else { Default::default() };
-    let learned = if options.has(App::Learned) { learned::run(options)? } else { Default::default() };
-    let machine = Machine::read();
+    let cascades = options.has(App::Cascade).then(|| cascade::run(options, &mut stream)).transpose()?;
+    let cuckoo = options.has(App::Cuckoo).then(|| cuckoo::run(options, &mut stream)).transpose()?;
+    let lsm = options.has(App::Lsm).then(|| lsm::run(options, &mut stream)).transpose()?;
+    let learned = options.has(App::Learned).then(|| learned::run(options)).transpose()?;
     let report = Report {
-        machine,
+        machine: Machine::read(),
         options,
         surface,
         thresholds,
@@ -269,10 +265,10 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         huffman,
         zipf,
         functions,
-        cascades,
-        cuckoo,
-        lsm,
-        learned,
+        cascades: cascades.unwrap_or_default(),
+        cuckoo: cuckoo.unwrap_or_default(),
+        lsm: lsm.unwrap_or_default(),
+        learned: learned.unwrap_or_default(),
     };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
@@ -281,7 +277,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(report)
 }
 
-/// Figure 7.
 fn measured(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let all: Vec<Listed> = structures().into_iter().filter(|listed| is_named(&options.only, &listed.name)).collect();
     let group = |&lambda: &u32| {
@@ -293,7 +288,6 @@ fn measured(options: &Options, stream: &mut Stream) -> Vec<Group> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter was exact and every map right.
     fn is_clean(&self) -> bool {
         self.throughput.iter().flat_map(|group| &group.rows).all(Row::is_clean)
             && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
@@ -322,7 +316,6 @@ impl table::Report for Report<'_> {
 }
 
 impl Report<'_> {
-    /// What was measured on maps.
     fn maps(&self) -> impl Iterator<Item = &maps::Group> {
         [&self.huffman, &self.zipf, &self.functions].into_iter().flatten()
     }
@@ -345,11 +338,11 @@ impl Report<'_> {
             .table(
                 "Figure 4: bits per key of perfect structures (C = 1).",
                 format!(
-                "Limit of &: Theorem 4.2, of any number of single filters. Tamis chained (on ribbons) and steered are no \
-                 calculations: files, {} keys. The paper, at eps = 0 and lambda = 16: one Bloomier \
-                 filter 210 % over the bound, chained 8 %.",
-                self.options.threshold_keys
-            ),
+                    "Limit of &: Theorem 4.2, of any number of single filters. Tamis chained (on ribbons) and steered \
+                     are no calculations: files, {} keys. The paper, at eps = 0 and lambda = 16: one Bloomier filter \
+                     210 % over the bound, chained 8 %.",
+                    self.options.threshold_keys
+                ),
             )
     }
 
@@ -367,9 +360,7 @@ impl Report<'_> {
         Printed::of(rows_of(&self.throughput, |group| &group.rows))
             .text("lambda, structure", |(group, row)| format!("{}, {}", group.lambda, row.name))
             .number("bits/key", 3, |(_, row)| row.median(|s| s.bits / n))
-            .number("over the bound", 3, |(group, row)| {
-                row.median(|s| s.bits / n / f(0.0, f64::from(group.lambda)))
-            })
+            .number("over the bound", 3, |(group, row)| row.median(|s| s.bits / n / f(0.0, f64::from(group.lambda))))
             .number("less space %", 1, |(group, row)| {
                 Some((1.0 - row.median(|s| s.bits)? / exact(group, row, |s| s.bits)?) * 100.0)
             })
@@ -383,10 +374,10 @@ impl Report<'_> {
             .table(
                 format!("Figure 7: {n} keys, {rounds} rounds, seed {seed}. {}.", self.machine),
                 "Mops: million elements per second of one thread; a build counts keys and negatives, a query asks for \
-                   both as often as they are listed. Percentages: against the exact filter of the same make. The paper's \
-                   structure has 32-bit words here, of which it uses a bit: larger tables leave the cache, which \
-                   flatters the smaller one; those of tamis are packed. The paper, at lambda = 16: 64 % less space, \
-                   building 407 % faster, queries 103 %.",
+                 both as often as they are listed. Percentages: against the exact filter of the same make. The paper's \
+                 structure has 32-bit words here, of which it uses a bit: larger tables leave the cache, which \
+                 flatters the smaller one; those of tamis are packed. The paper, at lambda = 16: 64 % less space, \
+                 building 407 % faster, queries 103 %.",
             )
     }
 
@@ -422,9 +413,10 @@ impl Report<'_> {
             .number("more bits/key", 0, |(.., sample)| sample.map(|s| (s.peak - s.bits) / n))
             .table(
                 format!("Table 2, at lambda = {lambda} and {n} keys."),
-                "Time, space and what more is needed while building are the paper's columns; / is no more than the filter. u = \
-                   (lambda + 1) n, C = 1.13, C' = 1.44. Formulas and the columns after them are ours. For the cascade \
-                   the paper's proof leads to C' n (log lambda + 2.885), which is the formula here. Approximate: at a rate of 1/(lambda n), with which one listed negative passes on average.",
+                "Time, space and what more is needed while building are the paper's columns; / is no more than the \
+                 filter. u = (lambda + 1) n, C = 1.13, C' = 1.44. Formulas and the columns after them are ours. For \
+                 the cascade the paper's proof leads to C' n (log lambda + 2.885), which is the formula here. \
+                 Approximate: at a rate of 1/(lambda n), with which one listed negative passes on average.",
             )
     }
 }

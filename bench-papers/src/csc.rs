@@ -30,7 +30,8 @@ mod tuned;
 #[command(mut_arg("queries", |arg| arg.default_value("10000").help("Absent keys that are queried, and present ones")))]
 pub(crate) struct Options {
     /// What to do [default: everything].
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::value_variants().to_vec())]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
     /// How much of the generated data: 1 has 3,708,886 pairs like RCV1-X, 4.2 million like AmazonCat, 20 million in 256 sets.
     #[arg(long, default_value_t = 1.0)]
@@ -38,7 +39,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Keys that are added for every number of sets. (The paper has 1,000.)
+    /// Keys to add for every number of sets (the paper has 1,000).
     #[arg(long, default_value_t = 1000)]
     probes: usize,
 }
@@ -50,7 +51,6 @@ const RCV1_BITS: f64 = 5e7;
 const MULTIPLICITIES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 impl Options {
-    /// The memory of RCV1-X at this scale.
     fn rcv1_bits(&self) -> u64 {
         (RCV1_BITS * self.scale) as u64
     }
@@ -68,7 +68,6 @@ impl Options {
     }
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -98,12 +97,10 @@ enum Part {
     Targets,
 }
 
-/// The countries of web origins.
 fn countries(dir: &Path) -> Result<Load, Box<dyn Error>> {
     Ok(real::countries(&data::read(&dir.join("multiset/crux-origin-countries.tsv.zst"))?))
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -114,7 +111,6 @@ pub(crate) struct Report<'a> {
     skipped: Option<&'static str>,
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if !(options.scale > 0.0 && options.scale <= 100.0) || options.timing.queries == 0 || options.probes == 0 {
         return Err("--scale must be more than 0 and at most 100, --queries and --probes at least 1".into());
@@ -206,7 +202,6 @@ fn of_files(options: &Options, folder: Option<&Path>, figures: &mut Vec<Grid>) -
 }
 
 impl table::Report for Report<'_> {
-    /// Whether nothing was lost and everything could be built.
     fn is_clean(&self) -> bool {
         self.figures.iter().all(Grid::is_clean) && self.targets.as_ref().is_none_or(targets::Targets::is_clean)
     }

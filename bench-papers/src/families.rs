@@ -30,26 +30,27 @@ mod load;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
-    /// Members at most.
+    /// Most members.
     #[arg(long, default_value_t = 20_000)]
     n: usize,
-    /// Negatives for every member at most.
+    /// Most negatives per member.
     #[arg(long, default_value_t = 5)]
     negatives_per_key: usize,
     /// Bits per member that filters may take.
     #[arg(long, value_delimiter = ',', default_values_t = [8.0, 12.0])]
     bits: Vec<f64>,
-    /// Queries of a log, for every negative.
+    /// Queries in the log, per negative.
     #[arg(long, default_value_t = 1.0)]
     log: f64,
-    /// Queries of a workload.
+    /// Queries per workload.
     #[arg(long, default_value_t = 200_000)]
     queries: usize,
-    /// Seeds: of hashes, secrets, logs and queries.
+    /// Number of seeds of hashes, secrets, logs and queries.
     #[arg(long, default_value_t = 10)]
     seeds: u64,
     /// Kinds of queries.
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Workload::value_variants().to_vec())]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Workload::value_variants().to_vec())]
     workloads: Vec<Workload>,
     /// Only families whose name contains one of these.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
@@ -75,7 +76,6 @@ struct Row {
     wrong: Vec<String>,
 }
 
-/// A workload and a budget.
 #[derive(Serialize)]
 struct Group {
     workload: Workload,
@@ -83,7 +83,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -94,7 +93,6 @@ pub(crate) struct Report<'a> {
     groups: Vec<Group>,
 }
 
-/// What one seed showed.
 struct Sample {
     bytes: f64,
     model: f64,
@@ -107,7 +105,6 @@ struct Sample {
 /// None where the bytes are too few for a filter of the family.
 type Outcome = Result<Option<Sample>, String>;
 
-/// One seed: names, logs and queries.
 struct Round<'a> {
     options: &'a Options,
     members: Vec<&'a [u8]>,
@@ -141,7 +138,6 @@ impl Round<'_> {
         Ok((rate, nanos_each(time, queries.len())))
     }
 
-    /// Members that do not match.
     fn lost(&self, filter: &Answers) -> usize {
         self.members.iter().filter(|key| !filter.contains(key)).count()
     }
@@ -205,7 +201,6 @@ impl Options {
     }
 }
 
-/// Measures every family on every workload.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.negatives_per_key == 0 || options.queries < 10 || options.seeds == 0 {
         return Err("--n, --negatives-per-key and --seeds must be at least 1, --queries at least 10".into());
@@ -337,10 +332,10 @@ impl table::Report for Report<'_> {
             );
         }
         if let Some(last) = tables.last_mut() {
-            last.note += " Fpr: share of the negative queries that match, mean and standard deviation over the seeds. Ribbon: a plain one of \
-                          as many bytes as the row, on the same queries. Model: bits per key of it, in the bits before. Query: of adaptive \
-                          filters with what they change. Build: with training; processor time of one thread. No numbers: no \
-                          filter of the family is so small.";
+            last.note += " Fpr: share of the negative queries that match, mean and standard deviation over the seeds. \
+                          Ribbon: a plain one of as many bytes as the row, on the same queries. Model: bits per key of \
+                          it, in the bits before. Query: of adaptive filters with what they change. Build: with \
+                          training; processor time of one thread. No numbers: no filter of the family is so small.";
         }
         tables
     }

@@ -25,6 +25,7 @@ mod cases;
 mod members;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.help("Rounds of figures 8 to 13 (the paper has means of 1000 runs in 11 to 13)")))]
 pub(crate) struct Options {
     /// Keys of figures 8 to 13.
     #[arg(long, default_value_t = 100_000)]
@@ -39,13 +40,13 @@ pub(crate) struct Options {
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Strangers per round that measure the false-positive rate.
+    /// Unlisted keys per round, which measure the fpr.
     #[arg(long, default_value_t = 4_000_000)]
     strangers: usize,
-    /// Keys and negatives that each structure of a case is built on, over all its runs.
+    /// Keys and negatives that each structure of a case is built on, summed over its runs.
     #[arg(long, default_value_t = 100_000_000)]
     work: usize,
-    /// The Bitcoin case also with its 700 million negatives.
+    /// Run the Bitcoin case with its 700 million negatives as well.
     #[arg(long)]
     full: bool,
     /// What to do.
@@ -53,7 +54,6 @@ pub(crate) struct Options {
     part: Vec<Part>,
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -88,7 +88,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -98,7 +97,6 @@ pub(crate) struct Report<'a> {
     cases: Vec<cases::Case>,
 }
 
-/// Keys of figures 5 to 7.
 const FORMULA_KEYS: u64 = 1_000_000;
 
 fn formulas() -> Vec<Point> {
@@ -158,7 +156,6 @@ fn measured(options: &Options) -> Vec<Group> {
     groups
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.timing.rounds == 0 {
         return Err("--n and --rounds must be at least 1".into());
@@ -178,7 +175,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter kept its promises.
     fn is_clean(&self) -> bool {
         let mut rows = self.measured.iter().flat_map(|group| &group.rows);
         rows.all(Row::is_clean) && self.cases.iter().all(cases::Case::is_clean)
@@ -205,9 +201,9 @@ impl Report<'_> {
             .numbers(["eq. (1)", "exact bound"], 3, |point| point.bound)
             .table(
                 format!("Figures 5 to 7: bits per key by the formulas, {FORMULA_KEYS} keys, xor tables (1.23)."),
-                "The paper: TF is the smallest at r = 8, IF with c = 1 is better for small and with c = 2 for \
-                   large free sets; at r = 16 all are alike but c = 1 with the largest sets; the distance to the \
-                   bound is mostly the 23 % of xor tables.",
+                "The paper: TF is the smallest at r = 8, IF with c = 1 is better for small and with c = 2 for large \
+                 free sets; at r = 16 all are alike but c = 1 with the largest sets; the distance to the bound is \
+                 mostly the 23 % of xor tables.",
             )
     }
 
@@ -239,11 +235,11 @@ impl Report<'_> {
             .text("wrong", |(_, row)| row.wrong.describe())
             .table(
                 format!("Figures 8 to 13: {n} random keys, {rounds} rounds, seed {seed}. {}.", self.machine),
-                "Processor time, one thread; build: the whole filter, hashing and the search of T included; \
-                   member, stranger: ns per query in a loop. ×: times the xor filter without a free set. T passing: \
-                   negatives that pass. The paper (Java, means of 1000 runs): building takes 2-3 times as long while T is \
-                   small, and more with T; members cost twice as much with TF and less than 1.2 times with IF; \
-                   strangers at most 1.2 times.",
+                "Processor time, one thread; build: the whole filter, hashing and the search of T included; member, \
+                 stranger: ns per query in a loop. ×: times the xor filter without a free set. T passing: negatives \
+                 that pass. The paper (Java, means of 1000 runs): building takes 2-3 times as long while T is small, \
+                 and more with T; members cost twice as much with TF and less than 1.2 times with IF; strangers at \
+                 most 1.2 times.",
             )
     }
 }

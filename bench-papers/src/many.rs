@@ -63,7 +63,7 @@ fn digest(key: u64) -> Digest {
     Hasher::seeded(0).integer(key)
 }
 
-/// Below what the salts of all rivals are.
+/// The parent of the salts of all rivals.
 const SALT: Salt = Salt::new(0x6d61_6e79);
 
 /// The salts of `PROBES` probes, other ones in every repetition.

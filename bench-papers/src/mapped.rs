@@ -36,15 +36,11 @@ impl Pairs {
     }
 }
 
-/// What building gives.
 pub(crate) type Outcome = Result<Built, Box<dyn Error>>;
 type FilterBuilder = Box<dyn Fn(&Pairs, usize) -> Outcome>;
 
-/// A structure that takes part.
 pub(crate) struct Mapped {
-    /// The row's name.
     pub(crate) name: String,
-    /// Whether builds can use several threads.
     threads: bool,
     build: FilterBuilder,
 }
@@ -64,7 +60,6 @@ impl Mapped {
 type Read = Box<dyn Fn(&[u64], &mut [u64])>;
 type ReadAll = Box<dyn Fn(&mut [u64])>;
 
-/// A map that was built.
 pub(crate) struct Built {
     /// Bytes of the whole structure; what is needed to turn codes into values is included.
     bytes: usize,
@@ -109,7 +104,6 @@ impl Built {
         self
     }
 
-    /// Values that come out wrong.
     fn wrong(&self, pairs: &Pairs) -> usize {
         let mut out = vec![0; pairs.keys.len()];
         let mut wrong = 0;
@@ -148,36 +142,29 @@ measured! {
 }
 
 /// One map's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     /// Medians over the rounds; none if every build failed.
     pub(crate) median: Option<Sample>,
     /// Values that were wrong, over all rounds.
     pub(crate) wrong: usize,
-    /// Builds that ended in an error.
     pub(crate) failed: Vec<String>,
     /// Every round; none where the build failed.
     pub(crate) rounds: Vec<Option<Sample>>,
 }
 
 impl Row {
-    fn new(mapped: &Mapped) -> Row {
-        Row { name: mapped.name.clone(), median: None, wrong: 0, failed: Vec::new(), rounds: Vec::new() }
-    }
-
     /// Whether every build gave a map that is right.
     pub(crate) fn is_clean(&self) -> bool {
         self.wrong == 0 && self.failed.is_empty()
     }
 
-    /// For the table's last column.
     pub(crate) fn describe(&self) -> String {
         let wrong = (self.wrong > 0).then(|| format!("{} values wrong", self.wrong));
         wrong.into_iter().chain(self.failed.iter().cloned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// A number of the median sample.
     pub(crate) fn median<N: Into<Option<f64>>>(&self, field: impl Fn(&Sample) -> N) -> Option<f64> {
         self.median.as_ref().and_then(|sample| field(sample).into())
     }
@@ -237,7 +224,8 @@ pub(crate) fn compare(
     mut draw: impl FnMut(&mut Stream) -> Pairs,
     queries: usize,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().map(|mapped| Row::new(mapped.borrow())).collect();
+    let mut rows: Vec<Row> =
+        all.iter().map(|mapped| Row { name: mapped.borrow().name.clone(), ..Row::default() }).collect();
     for round in 0..rounds {
         let pairs = draw(stream);
         let mut made: Vec<Option<(Built, Sample)>> = all.iter().map(|_| None).collect();

@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Keys.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
-    /// Negatives for every key, of which filters are told half.
+    /// Negatives per key; filters are told half of them.
     #[arg(long, default_value_t = 100)]
     negatives_per_key: usize,
     /// Budgets of figure 3 in bits per key.
@@ -46,36 +46,33 @@ pub(crate) struct Options {
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Latency of a solid-state drive in µs, assumed for every read.
-    ///
-    /// No device is read: throughput is arithmetic, reads x latency.
+    /// Latency of a solid-state drive in µs. No device is read: throughput is computed from reads x latency.
     #[arg(long, default_value_t = 100.0)]
     ssd_us: f64,
-    /// Latency of a hard disk in µs, assumed for every read, as above.
+    /// Latency of a hard disk in µs.
     #[arg(long, default_value_t = 5000.0)]
     hdd_us: f64,
-    /// Only figure 6: a stack that learns, beside one filter of its size.
+    /// Only figure 6: an adaptive stack beside one filter of its size.
     #[arg(long)]
     adaptive: bool,
     /// Negative queries of each phase of figure 6.
     #[arg(long, default_value_t = 10_000_000)]
     lifetime: usize,
-    /// Latencies in µs that figure 6 counts for a false positive; its parts are shown with the first.
+    /// Latencies in µs of a false positive in figure 6; its parts are shown with the first.
     #[arg(long, value_delimiter = ',', default_values_t = [100.0, 20.0, 5000.0])]
     read_us: Vec<f64>,
     /// What to do [default: everything].
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::value_variants().to_vec())]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
 }
 
 impl Options {
-    /// Negatives of the random loads.
     fn negatives(&self) -> usize {
         self.n * self.negatives_per_key
     }
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -104,7 +101,6 @@ const ETAS: [f64; 4] = [0.5, 0.75, 1.0, 1.25];
 /// Bits per key of the paper's experiments where it names none.
 const BITS: f64 = 10.0;
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -120,7 +116,6 @@ pub(crate) struct Report<'a> {
     figure6: Option<adaptive::Figure6>,
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.negatives_per_key == 0 || options.timing.queries == 0 {
         return Err("--n, --negatives-per-key and --queries must be at least 1".into());
@@ -145,7 +140,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter kept its promises.
     fn is_clean(&self) -> bool {
         let sets = self.figure3.iter().flatten().flat_map(sets::Set::rows);
         let pairs = self.figure4.iter().chain(&self.speed).flatten().flat_map(families::Pair::rows);
@@ -177,15 +171,14 @@ impl table::Report for Report<'_> {
         }
         if let Some(last) = tables.last_mut().filter(|_| self.measured()) {
             last.note += " EFPR, here and above: every negative is asked for; each side, known or not, counts with its \
-                          share of the queries and the share of its values that pass, so that it is no luck whether one \
-                          of the heaviest is among them (the JSON has the sums of this very file too).";
+                          share of the queries and the share of its values that pass, so that it is no luck whether \
+                          one of the heaviest is among them (the JSON has the sums of this very file too).";
         }
         tables
     }
 }
 
 impl Report<'_> {
-    /// Whether filters were built.
     fn measured(&self) -> bool {
         !self.options.adaptive && self.options.part.iter().any(|part| !matches!(part, Part::Table2 | Part::Figure2))
     }

@@ -25,16 +25,16 @@ mod worst;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
-    /// Number of keys that filters are made for.
+    /// Capacity of the filters.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
     keys: u64,
-    /// Shares of the capacity that are filled, ascending; of a plain quotient filter: of its slots.
+    /// Shares of the capacity to fill, ascending; for a plain quotient filter, shares of its slots.
     #[arg(long, value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95])]
     loads: Vec<f64>,
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Random operations that the worst one is looked for among; 0: none.
+    /// Random operations among which to find the worst one; 0 for none.
     #[arg(long, default_value_t = 10_000_000)]
     operations: u64,
     /// Only filters whose name contains one of these (the plain quotient filter always takes part).
@@ -51,7 +51,6 @@ pub(crate) struct Options {
     epochs: u64,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -61,7 +60,6 @@ pub(crate) struct Report<'a> {
     simulated: Vec<simulate::Simulated>,
 }
 
-/// Measures every filter that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut report = Report { machine: Machine::read(), options, timing: None, worst: vec![], simulated: vec![] };
     if options.simulate {

@@ -1,4 +1,4 @@
-//! filters + somebody who watches their answers -> which of them keep their rate.
+//! filters, an adversary who watches their answers -> which of them keep their fpr.
 //!
 //! A filter's rate is promised for strangers. An adaptive filter promises it for every query, whatever was asked before and whatever was
 //! answered ([Broom] section 2). This experiment is the adversary: it finds false positives, reports them as the owner of a filter would, and
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Every pair has a filter of its own, filled to its capacity; nothing is timed, so pairs run side by side. Plain filters take part because they must
-//! fail: a trial that they pass shows nothing. Another filter is a line in [`entries`].
+//! fail: a trial that they pass proves nothing. Another filter is a line in [`entries`].
 
 use std::error::Error;
 use std::sync::Mutex;
@@ -61,21 +61,20 @@ pub(crate) struct Options {
     /// Only these trials.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TRIAL,...")]
     tests: Vec<Trial>,
-    /// Queries of a trial at most; the mix of 10 n/eps of them ends here too.
+    /// Most queries of a trial, also of the mixed one, which would take 10 n/eps.
     #[arg(long, default_value_t = 100_000_000)]
     queries: u64,
-    /// Queries of a window.
+    /// Queries per window.
     #[arg(long, default_value_t = 100_000)]
     window: u64,
     /// Trials that run at the same time.
     #[arg(long, default_value_t = thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
-    /// Seed of keys, strangers and secrets.
+    /// Seed of keys, queries and secrets.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// What is expected of a filter.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Expected {
@@ -83,13 +82,12 @@ pub(crate) enum Expected {
     Holds,
     /// It fails where false positives are replayed.
     Fails,
-    /// It is here to be looked at.
+    /// It is shown for comparison.
     Shown,
 }
 
 type Built = Result<Box<dyn Subject>, Box<dyn Error>>;
 
-/// A filter that takes part.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -122,7 +120,7 @@ fn large_steps(bits: u32) -> f64 {
     f64::from(large::STEPS) * (1.0 + f64::from(large::STEPS) / f64::from(1 << bits))
 }
 
-/// Those that are attacked only: a lower rate, which takes many queries; and those who need all keys at the start, and can be neither filled nor emptied.
+/// Filters that are attacked but not timed: one of a lower rate, which takes many queries, and those that need all keys at the start.
 fn attacked_only() -> Vec<Entry> {
     let entry = |name, build| Entry { name, expected: Expected::Shown, steps: 0.0, build };
     vec![
@@ -136,7 +134,6 @@ fn attacked_only() -> Vec<Entry> {
     ]
 }
 
-/// Everybody who takes part.
 pub(crate) fn entries() -> Vec<Entry> {
     use Expected::{Fails, Holds, Shown};
     let entry = |name, expected, steps, build| Entry { name, expected, steps, build };
@@ -165,13 +162,11 @@ pub(crate) fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One filter in one trial.
 #[derive(Serialize)]
 struct Outcome {
     filter: &'static str,
     expected: Expected,
     trial: Trial,
-    /// Why it did not take part.
     skipped: Option<String>,
     promised_rate: f64,
     queries: u64,
@@ -204,7 +199,6 @@ impl Outcome {
     }
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -213,7 +207,6 @@ pub(crate) struct Report<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Attacks every filter that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut chosen = entries();
     chosen.extend(attacked_only());
@@ -282,7 +275,6 @@ fn attack_one(options: &Options, entry: Entry, trial: Trial) -> Result<Outcome, 
     })
 }
 
-/// The cell of a filter and a trial.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (&self.skipped, self.holds()) {
@@ -340,8 +332,8 @@ impl Report<'_> {
                     self.options.keys, self.options.queries, self.options.window, self.options.seed, self.machine
                 ),
                 format!(
-                    "eps: what the filter promises of every query. Plain filters must fail where false positives are asked for again; the rival \
-                     promises nothing against an adversary and is shown. {verdict}"
+                    "eps: what the filter promises of every query. Plain filters must fail where false positives are \
+                     asked for again; the rival promises nothing against an adversary and is shown. {verdict}"
                 ),
             )
     }
@@ -363,10 +355,12 @@ impl Report<'_> {
             .text("claims", claims)
             .table(
                 "What was measured, and what is allowed.",
-                "A limit on a count of wrong answers is the quantile of the Poisson law of mean eps times the queries that chance alone exceeds \
-                   with probability .00135 (three sigma, one side), divided by the number of windows where the worst of them is meant (Bonferroni). any \
-                   n: wrong answers in any n queries in a row, at most eps n + 4 sqrt(eps n ln n). keys lost: of one asked for after every 64th query, \
-                   and of all in the end. A query has no way to the reverse map; accesses on negatives are those of a report of a key that was refused.",
+                "A limit on a count of wrong answers is the quantile of the Poisson law of mean eps times the queries \
+                 that chance alone exceeds with probability .00135 (three sigma, one side), divided by the number of \
+                 windows where the worst of them is meant (Bonferroni). any n: wrong answers in any n queries in a \
+                 row, at most eps n + 4 sqrt(eps n ln n). keys lost: of one asked for after every 64th query, and of \
+                 all in the end. A query has no way to the reverse map; accesses on negatives are those of a report of \
+                 a key that was refused.",
             )
     }
 }

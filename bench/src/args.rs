@@ -24,7 +24,7 @@ pub struct Timing {
 /// Where files are written.
 #[derive(Args, Default)]
 pub struct Folder {
-    /// Folder for temporary files [default: the system's].
+    /// Folder to write files to [default: the system's temporary directory].
     #[arg(long, value_name = "DIR")]
     pub tmp: Option<PathBuf>,
 }

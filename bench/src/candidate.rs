@@ -18,6 +18,9 @@ pub type Outcome = Result<Built, Box<dyn Error>>;
 /// Builds with a number of threads.
 type Ready<'a> = Box<dyn Fn(usize) -> Outcome + 'a>;
 
+/// Does what is not timed; the result builds.
+type Prepare = Box<dyn for<'a> Fn(&'a [u64]) -> Ready<'a>>;
+
 /// A structure that takes part.
 pub struct Candidate {
     /// The row's name.
@@ -26,8 +29,7 @@ pub struct Candidate {
     pub threads: bool,
     /// The share of a power of two at which the structure is full.
     load: Option<f64>,
-    /// Does what is not timed.
-    prepare: Box<dyn for<'a> Fn(&'a [u64]) -> Ready<'a>>,
+    prepare: Prepare,
 }
 
 impl Candidate {

@@ -1,8 +1,8 @@
 //! a generated case of revoked certificates -> one table: exact filters that know who issued a certificate, and others.
 //!
 //! Every issuer revokes its own share of what it issued, so a structure that treats issuers apart has a lower bound, the
-//! sum over issuers of `n f(0, lambda)` \[Chained\]. What that gains is set against what many small structures and an index
-//! of them cost. `certificates/case.rs` says how the case is made. Valid certificates stream into every build and are made
+//! sum over issuers of `n f(0, lambda)` \[Chained\]. Many small structures and an index of them cost something, which is set
+//! against that gain. `certificates/case.rs` says how the case is made. Valid certificates stream into every build and are made
 //! while it asks for them: none of the lists is in memory, and making a key is in the time of the build.
 
 use std::error::Error;
@@ -30,13 +30,13 @@ pub(crate) struct Options {
     /// All certificates, the revoked included.
     #[arg(long, default_value_t = 100_000_000)]
     certificates: u64,
-    /// Who issues them.
+    /// Number of issuers.
     #[arg(long, default_value_t = 800)]
     issuers: usize,
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Valid certificates that are asked for after every build, beside all revoked ones.
+    /// Valid certificates to query after every build, besides all revoked ones.
     #[arg(long, default_value_t = 10_000_000)]
     sample: usize,
     /// Only structures whose name contains one of these.
@@ -44,15 +44,11 @@ pub(crate) struct Options {
     only: Vec<String>,
 }
 
-/// A structure that takes part.
 pub(crate) struct Entrant {
-    /// The row's name.
     pub(crate) name: &'static str,
-    /// Builds it on one thread.
     pub(crate) build: fn(&Case) -> Result<Made, Box<dyn Error>>,
 }
 
-/// What a build gives.
 pub(crate) struct Made {
     /// All that a client needs.
     bytes: usize,
@@ -77,7 +73,6 @@ impl Made {
 }
 
 crate::measured! {
-    /// What one structure showed in one round.
     struct Sample {
         bytes: f64,
         index: Option<f64>,
@@ -91,8 +86,7 @@ crate::measured! {
     }
 }
 
-/// One structure's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: &'static str,
     median: Option<Sample>,
@@ -100,13 +94,11 @@ struct Row {
     revoked_missed: usize,
     /// Valid certificates that were said to be revoked, over all rounds.
     valid_refused: usize,
-    /// Builds that ended in an error.
     builds: Vec<String>,
     #[serde(skip)]
     samples: Vec<Sample>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -123,7 +115,6 @@ const REPETITIONS: usize = 3;
 /// So many certificates are made and asked for at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Measures every structure that the options select.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut all = ours::certificates::entrants();
     #[cfg(feature = "peers")]
@@ -138,7 +129,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     }
     let mut stream = Stream::new(seed);
     let mut case = Case::new(options.issuers, options.certificates, options.n, &mut stream)?;
-    let mut rows: Vec<Row> = all.iter().map(|entrant| Row::new(entrant.name)).collect();
+    let mut rows: Vec<Row> = all.iter().map(|entrant| Row { name: entrant.name, ..Row::default() }).collect();
     for round in 0..rounds {
         for i in turns(all.len(), round) {
             progress(format_args!("round {}: {}", round + 1, all[i].name));
@@ -153,10 +144,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl Row {
-    fn new(name: &'static str) -> Row {
-        Row { name, median: None, revoked_missed: 0, valid_refused: 0, builds: Vec::new(), samples: Vec::new() }
-    }
-
     /// Builds once, asks for all revoked and for a sample of valid certificates, times queries.
     fn round(&mut self, entrant: &Entrant, case: &Case, options: &Options, stream: &mut Stream) {
         let ((made, time), memory) = measure::memory(|| measure::cpu(|| (entrant.build)(case)));
@@ -192,7 +179,6 @@ impl Row {
         Line { name: self.name, bytes, bits: bytes.map(|bytes| bytes * 8.0), row: Some(self) }
     }
 
-    /// For the table's last column.
     fn wrong(&self) -> String {
         let counts = [(self.revoked_missed, "revoked missed"), (self.valid_refused, "valid refused")];
         let parts = counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}"));
@@ -216,7 +202,6 @@ impl Line<'_> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and right.
     fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.wrong().is_empty())
     }
@@ -243,8 +228,8 @@ impl table::Report for Report<'_> {
             .text("wrong", |line| line.row.map_or(String::new(), Row::wrong))
             .table(
                 format!(
-                    "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} more \
-                     than half), {} rounds, seed {}. {}.",
+                    "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} \
+                     more than half), {} rounds, seed {}. {}.",
                     self.options.n,
                     self.options.certificates,
                     self.options.issuers,
@@ -255,11 +240,11 @@ impl table::Report for Report<'_> {
                     self.options.timing.seed,
                     self.machine
                 ),
-                "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, with 4 \
-                   bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers known. index: \
-                   of the bytes, those that say where an issuer's part is, exceptions included. Times of one thread, \
-                   processor time; a build makes the certificates it reads. peak: memory while building, the file of tamis counted from the start. wrong: of all \
-                   revoked and of a sample of valid certificates.",
+                "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, \
+                 with 4 bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers \
+                 known. index: of the bytes, those that say where an issuer's part is, exceptions included. Times of \
+                 one thread, processor time; a build makes the certificates it reads. peak: memory while building, the \
+                 file of tamis counted from the start. wrong: of all revoked and of a sample of valid certificates.",
             );
         vec![table]
     }
@@ -305,7 +290,7 @@ mod tests {
                 Ok(Made::new(revoked, 1, |set, c| set.contains(&c.key) || c.issuer == 1))
             },
         };
-        let mut row = Row::new("wrong");
+        let mut row = Row { name: "wrong", ..Row::default() };
         row.round(&entrant, &case, &options, &mut stream);
         assert_eq!(row.revoked_missed, 3);
         // The second issuer has an eighth of all.

@@ -70,7 +70,6 @@ struct Behind {
     wrong: usize,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -178,7 +177,6 @@ fn behind(name: &'static str, empty: Empty<'_>, keys: &[u64], others: &[u64]) ->
     Ok(Behind { first: name, lambda, exclude, insert, batch, member, excluded, stall, table_bits, side_bytes, wrong })
 }
 
-/// Measures everything.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let Options { n, repeat, seed, .. } = *options;
     if n < 100 || repeat == 0 {
@@ -259,7 +257,8 @@ impl table::Report for Report<'_> {
             .text("wrong", |row| row.wrong)
             .table(
                 head("An exact bit that changes"),
-                "Processor time, the best of the repetitions; the stall is the longest insertion of all. Bits and bytes per key.",
+                "Processor time, the best of the repetitions; the stall is the longest insertion of all. Bits and \
+                 bytes per key.",
             );
         let behind = Table::of(&self.behind)
             .text("first layer", |row| row.first)
@@ -275,9 +274,9 @@ impl table::Report for Report<'_> {
             .text("wrong", |row| row.wrong)
             .table(
                 head("The same behind a first layer that takes keys"),
-                "Half of the keys, then all excluded keys, then the other half, one by one or in five batches. Bits per key of both \
-                 layers; bytes next to them per key or excluded key. Wrong answers are members that do not match and excluded keys \
-                 that do.",
+                "Half of the keys, then all excluded keys, then the other half, one by one or in five batches. Bits \
+                 per key of both layers; bytes next to them per key or excluded key. Wrong answers are members that do \
+                 not match and excluded keys that do.",
             );
         vec![alone, behind]
     }

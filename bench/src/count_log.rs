@@ -38,13 +38,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     #[serde(skip)]
     folder: Folder,
-    /// Writes and compares nothing: counts this file, and prints the numbers of distinct lines and of all.
+    /// Only count this file, and print the number of distinct lines and of all lines.
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub(crate) log: Option<PathBuf>,
 }
 
-/// One way of counting.
 #[derive(Serialize)]
 struct Row {
     command: String,
@@ -57,7 +56,6 @@ struct Row {
     distinct: u64,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -80,7 +78,6 @@ fn write_log(file: &Path, options: &Options) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Reads a log and counts its lines.
 fn count(file: &Path, memory: u64) -> Result<Counts, Box<dyn Error>> {
     let mut lines = BufReader::with_capacity(1 << 18, File::open(file)?);
     let hasher = Hasher::seeded(0);

@@ -43,7 +43,6 @@ pub(crate) struct Options {
 }
 
 crate::measured! {
-    /// What one command needed in one round.
     struct Sample {
         /// Nanoseconds per key.
         wall: f64,
@@ -56,7 +55,6 @@ crate::measured! {
     }
 }
 
-/// The medians of one command.
 #[derive(Serialize)]
 struct Row {
     command: &'static str,
@@ -65,7 +63,6 @@ struct Row {
     unit: &'static str,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -76,7 +73,6 @@ pub(crate) struct Report<'a> {
     rows: Vec<Row>,
 }
 
-/// How long it takes to open a filter file.
 #[allow(unsafe_code)]
 fn time_open(file: &Path) -> Option<(f64, u64)> {
     let bytes = fs::metadata(file).ok()?.len();
@@ -180,7 +176,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every key was found.
     fn is_clean(&self) -> bool {
         self.false_negatives == 0
     }

@@ -1,7 +1,7 @@
 //! keys and all their negatives -> one table: filters that make no error on any listed key, side by side.
 //!
-//! Bits are compared with the information bound f(0, lambda) of \[Chained\]; every listed key is asked after every build,
-//! in every round. Structures take turns on the same fresh keys, as in [`crate::filters`]. A second table is about filters
+//! Bits are compared with the lower bound f(0, lambda) of \[Chained\]; every listed key is queried after every build, in
+//! every round. Structures take turns on the same fresh keys, as in [`crate::filters`]. A second table is about filters
 //! that may let a share of the negatives pass (`share.rs`).
 
 use std::error::Error;
@@ -34,14 +34,14 @@ pub(crate) struct Options {
     /// Negatives per key and the share of them that may pass.
     #[arg(long, value_delimiter = ',', value_name = "LAMBDA:SHARE,...", default_values_t = share::DEFAULT)]
     shares: Vec<share::Wanted>,
-    /// Keys and negatives together are at most this many; with many negatives there are fewer keys. With more than 20
-    /// million the cascades and what starts from digests take no part: they would take most of the time.
+    /// Most keys and negatives together: many negatives leave fewer keys. Beyond 20 million, cascades and builds from
+    /// digests are left out, because they would take most of the time.
     #[arg(long, default_value_t = 32_000_000)]
     most: usize,
     #[command(flatten)]
     #[serde(flatten)]
     timing: Timing,
-    /// Strangers per round that measure the rate for keys that are on neither list.
+    /// Unlisted keys per round, which measure the fpr.
     #[arg(long, default_value_t = 1_000_000)]
     strangers: usize,
     /// Only structures whose name contains one of these.
@@ -49,7 +49,6 @@ pub(crate) struct Options {
     only: Vec<String>,
 }
 
-/// A table.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -76,10 +75,9 @@ impl Options {
     }
 }
 
-/// More negatives per key never reach a steered column: plain bits refuse the others.
+/// More negatives per key never reach a steered column: plain bits reject the others.
 const STEERED: usize = 16;
 
-/// All structures at one lambda.
 #[derive(Serialize)]
 struct Group {
     lambda: f64,
@@ -89,7 +87,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -98,7 +95,6 @@ pub(crate) struct Report<'a> {
     shares: Vec<share::Group>,
 }
 
-/// Measures every structure that the options select, at every lambda.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut lambdas = options.lambdas.iter().copied().chain(options.shares.iter().map(share::Wanted::lambda));
     if options.n == 0 || options.timing.rounds == 0 || lambdas.any(|lambda| !(0.0..1e6).contains(&lambda)) {
@@ -129,7 +125,6 @@ fn exact(options: &Options, stream: &mut Stream) -> Vec<Group> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and exact.
     fn is_clean(&self) -> bool {
         let exact = self.groups.iter().flat_map(|group| &group.rows);
         exact.chain(self.shares.iter().flat_map(|group| &group.rows)).all(Row::is_clean)
@@ -163,9 +158,7 @@ impl Report<'_> {
             .number("over", 3, |(group, row)| over(group, row))
             .number("strangers %", 2, |(_, row)| row.rate.map(|rate| rate * 100.0))
             .number("build", 1, |(group, row)| row.median(|s| s.build * 1e6 / elements(group)))
-            .number("build, 2 threads", 1, |(group, row)| {
-                row.median(|s| Some(s.build_twice? * 1e6 / elements(group)))
-            })
+            .number("build, 2 threads", 1, |(group, row)| row.median(|s| Some(s.build_twice? * 1e6 / elements(group))))
             .number("member", 1, |(_, row)| row.median(|s| s.members))
             .number("negative", 1, |(_, row)| row.median(|s| s.negatives))
             .number("mixed", 1, |(_, row)| row.median(|s| s.mixed))
@@ -176,12 +169,13 @@ impl Report<'_> {
             .text("wrong", |(_, row)| row.wrong.describe())
             .table(
                 format!("Exact membership, {}", self.setting()),
-                "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds \
-                 with 2 threads: wall time): build per listed element (keys and negatives), queries per key; member and negative from their lists, \
-                 mixed from both as often as they are listed. strangers: the share of keys on neither list that \
-                 pass. peak: memory while building, the lists not included, the file of tamis from the start; by listed element, and by \
-                 those that may reach a steered column: the keys and at most 16 negatives for each. Cascades and \
-                 what starts from digests take no part with more than 20 million listed elements.",
+                "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds with 2 \
+                 threads: wall time): build per listed element (keys and negatives), queries per key; member and \
+                 negative from their lists, mixed from both as often as they are listed. strangers: the share of keys \
+                 on neither list that pass. peak: memory while building, the lists not included, the file of tamis \
+                 from the start; by listed element, and by those that may reach a steered column: the keys and at most \
+                 16 negatives for each. Cascades and what starts from digests take no part with more than 20 million \
+                 listed elements.",
             )
     }
 }

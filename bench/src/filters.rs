@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   round 1    fresh keys    A  B  C  D      each builds with two threads, with one, answers members and strangers
-//!   round 2    fresh keys    B  C  D  A      nobody has a fixed neighbour
+//!   round 2    fresh keys    B  C  D  A      nobody always follows the same one
 //!   round 3    fresh keys    C  D  A  B
 //! ```
 //!
@@ -37,10 +37,10 @@ pub(crate) struct Options {
     /// Queries per timing.
     #[arg(long, default_value_t = 2_000_000, value_parser = at_least_one)]
     queries: usize,
-    /// Strangers that measure the false-positive rate, in the first round.
+    /// Unlisted keys that measure the fpr, in the first round.
     #[arg(long, default_value_t = 10_000_000, value_parser = at_least_one)]
     strangers: usize,
-    /// Only structures whose name contains one of these (the reference of the ratios always takes part).
+    /// Only structures whose name contains one of these, and the reference of the ratios.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
     /// Seed of the random keys.
@@ -53,11 +53,9 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     if n == 0 { Err("must be at least 1".to_string()) } else { Ok(n) }
 }
 
-/// Threads of the parallel builds.
 const THREADS: usize = 2;
-/// Fewer keys are built several times for one timing.
+/// With fewer keys one timing is of several builds.
 const MIN_TIMED_KEYS: usize = 20_000;
-/// Repetitions of every query timing.
 const REPETITIONS: usize = 4;
 
 #[cfg(feature = "peers")]
@@ -88,7 +86,6 @@ struct Failures {
     refused: usize,
     /// Strangers for which loop and batch differ, at least.
     batch_differs: usize,
-    /// Builds that ended in an error.
     builds: Vec<String>,
 }
 
@@ -105,11 +102,9 @@ impl Failures {
     }
 }
 
-/// One structure's results.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: String,
-    /// Keys it was built on.
     keys: usize,
     fpr: Option<f64>,
     /// Medians over the rounds; none if every build failed.
@@ -138,7 +133,6 @@ impl Row {
     }
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -147,7 +141,6 @@ pub(crate) struct Report<'a> {
     rows: Vec<Row>,
 }
 
-/// Measures every candidate that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut candidates = ours::filters();
     #[cfg(feature = "peers")]
@@ -160,15 +153,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 fn compare<'a>(options: &'a Options, candidates: &[Candidate]) -> Report<'a> {
-    let row = |c: &Candidate| Row {
-        name: c.name.clone(),
-        keys: c.keys_of(options.n),
-        fpr: None,
-        median: None,
-        ratio: None,
-        failures: Failures::default(),
-        samples: Vec::new(),
-    };
+    let row = |c: &Candidate| Row { name: c.name.clone(), keys: c.keys_of(options.n), ..Row::default() };
     let mut rows: Vec<Row> = candidates.iter().map(row).collect();
     let mut stream = Stream::new(options.seed);
     for round in 0..options.rounds {
@@ -194,7 +179,6 @@ fn compare<'a>(options: &'a Options, candidates: &[Candidate]) -> Report<'a> {
     Report { machine: Machine::read(), options, reference: reference.map(|_| REFERENCE), rows }
 }
 
-/// One candidate's turn in one round.
 fn measure_one(
     candidate: &Candidate,
     keys: &[u64],
@@ -308,7 +292,6 @@ fn ratio(of: &Sample, to: &Sample) -> Sample {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and answered rightly.
     fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.failures == Failures::default())
     }
@@ -350,10 +333,11 @@ impl table::Report for Report<'_> {
 impl Report<'_> {
     fn note(&self) -> String {
         let mut note = format!(
-            "Times in ns per key: processor time, except builds with {THREADS} threads (2T), which are wall time. member, \
-             stranger: one call per key in a loop; batch: one call for all. bound: log2(1/fpr) of the measured fpr ({} \
-             strangers); waste: bits/key beyond it. peak: memory while building with one thread, the result included, the \
-             input not; that of tamis counts its file as there from the start. full: built on fewer keys, as many as fill a power of two of places.",
+            "Times in ns per key: processor time, except builds with {THREADS} threads (2T), which are wall time. \
+             member, stranger: one call per key in a loop; batch: one call for all. bound: log2(1/fpr) of the measured \
+             fpr ({} strangers); waste: bits/key beyond it. peak: memory while building with one thread, the result \
+             included, the input not; that of tamis counts its file as there from the start. full: built on fewer \
+             keys, as many as fill a power of two of places.",
             self.options.strangers
         );
         if let Some(reference) = self.reference {

@@ -1,7 +1,7 @@
 //! a way to build a filter from keys and negatives -> sizes, times and wrong answers.
 //!
-//! The counterpart of [`crate::candidate`] for filters that are told what they must refuse. Every listed key is asked
-//! after every build: a key that is refused or a negative that passes is a failure, not a rate.
+//! The counterpart of [`crate::candidate`] for filters that are told what they must reject. Every listed key is queried
+//! after every build: a key that is rejected or a negative that passes is a failure, not a rate.
 
 use std::borrow::Borrow;
 use std::error::Error;
@@ -157,7 +157,7 @@ impl Wrong {
 }
 
 /// One structure's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Row {
     /// The structure's.
     pub name: String,
@@ -185,7 +185,6 @@ struct Draw<'a> {
     negatives: &'a [u64],
     /// Strangers that are asked and counted.
     strangers: &'a [u64],
-    /// Queries per timing.
     queries: usize,
 }
 
@@ -193,20 +192,6 @@ struct Draw<'a> {
 const REPETITIONS: usize = 3;
 
 impl Row {
-    fn new(listed: &Listed) -> Row {
-        Row {
-            name: listed.name.clone(),
-            extra: None,
-            median: None,
-            rate: None,
-            passed: None,
-            wrong: Wrong::default(),
-            samples: Vec::new(),
-            strangers: (0, 0),
-            passed_sum: 0,
-        }
-    }
-
     /// Whether every build gave a filter that is right.
     pub fn is_clean(&self) -> bool {
         self.wrong == Wrong::default()
@@ -281,7 +266,6 @@ impl Row {
         });
     }
 
-    /// Takes the medians.
     fn finish(&mut self) {
         self.median = Sample::median(self.samples.iter());
         if self.median.is_some() {
@@ -299,7 +283,8 @@ pub fn compare(
     mut lists: impl FnMut(&mut Stream) -> (Vec<u64>, Vec<u64>),
     strangers: usize,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().map(|listed| Row::new(listed.borrow())).collect();
+    let mut rows: Vec<Row> =
+        all.iter().map(|listed| Row { name: listed.borrow().name.clone(), ..Row::default() }).collect();
     for round in 0..timing.rounds {
         let (keys, negatives) = lists(stream);
         let strangers = stream.take(strangers);

@@ -55,7 +55,6 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// One patch.
 #[derive(Serialize)]
 struct Size {
     lambda: f64,
@@ -69,7 +68,6 @@ struct Size {
     wrong: usize,
 }
 
-/// A chain of patches.
 #[derive(Serialize)]
 struct Days {
     change: f64,
@@ -85,7 +83,6 @@ struct Days {
     wrong: usize,
 }
 
-/// Queries through patches.
 #[derive(Serialize)]
 struct Queries {
     flips: u32,
@@ -101,7 +98,6 @@ struct Queries {
     open: f64,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -111,7 +107,6 @@ pub(crate) struct Report<'a> {
     queries: Vec<Queries>,
 }
 
-/// Builds and measures everything.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut sizes = vec![];
     for &lambda in &options.lambda {
@@ -295,8 +290,8 @@ impl table::Report for Report<'_> {
             .text("wrong", |s| s.wrong)
             .table(
                 format!("Sizes of patches in bytes, {n} members. {machine}"),
-                "Exact filters of random keys. list: 8 bytes for each changed entry. filter: a ribbon of them, fpr 1 / listed keys. \
-                 q: unlisted keys that the patch flips.",
+                "Exact filters of random keys. list: 8 bytes for each changed entry. filter: a ribbon of them, fpr 1 / \
+                 listed keys. q: unlisted keys that the patch flips.",
             );
         let days = Table::of(&self.days)
             .text("change a day", |d| format!("{} %", 100.0 * d.change))
@@ -324,7 +319,8 @@ impl table::Report for Report<'_> {
             .number("open", 1, |q| q.open)
             .table(
                 format!(
-                    "Queries through patches, {} members, lambda {}: nanoseconds of processor time per key, microseconds to open",
+                    "Queries through patches, {} members, lambda {}: nanoseconds of processor time per key, \
+                     microseconds to open",
                     options.query_n, options.days_lambda
                 ),
                 "Half of the queries are for members. The least of the repetitions, taken in turns.",

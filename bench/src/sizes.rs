@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// Random keys of the table of rates.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
-    /// Its rates are 2^-1, 2^-2, .. up to this power.
+    /// The table of rates has 2^-1, 2^-2, .., 2^-BITS.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=24))]
     bits: u32,
     /// The rate of the table of promises.
@@ -49,7 +49,6 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// A table.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -59,7 +58,6 @@ enum Part {
     Promises,
 }
 
-/// A filter of random keys.
 #[derive(Serialize)]
 struct Size {
     name: &'static str,
@@ -70,7 +68,6 @@ struct Size {
     bound: f64,
 }
 
-/// A filter of the two lists.
 #[derive(Serialize)]
 struct Promise {
     promise: &'static str,
@@ -81,11 +78,9 @@ struct Promise {
     bits_per_key: f64,
     /// The least bits per key of any filter that promises as much.
     bound: f64,
-    /// Excluded keys that match.
     exceptions: usize,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -94,7 +89,6 @@ pub(crate) struct Report<'a> {
     promises: Vec<Promise>,
 }
 
-/// Builds what the options select.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let has = |part| options.part.contains(&part);
     Ok(Report {
@@ -217,8 +211,8 @@ impl table::Report for Report<'_> {
             .text("exceptions", |row| row.exceptions)
             .table(
                 format!("Sizes by promise: {lists}, fpr {fpr}. {}.", self.machine),
-                "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the first seed \
-                 at which none matches.",
+                "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the \
+                 first seed at which none matches.",
             );
         [sizes, promises].into_iter().filter(|table| !table.rows.is_empty()).collect()
     }

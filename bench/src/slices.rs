@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Ranges, and slices at most: a power of two.
     #[arg(long, default_value_t = 64)]
     slices: u32,
-    /// Numbers of processes.
+    /// Numbers of processes to measure.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     processes: Vec<u32>,
     /// Rate for unlisted keys.
@@ -51,7 +51,6 @@ pub(crate) struct Options {
     pub(crate) worker: Vec<String>,
 }
 
-/// One step of one number of processes.
 #[derive(Serialize)]
 struct Row {
     processes: u32,
@@ -117,7 +116,6 @@ fn read_plan(dir: &Path) -> Result<Plan> {
     Ok(fs::read_to_string(dir.join("plan"))?.parse()?)
 }
 
-/// One process.
 pub(crate) fn work(options: &Options) -> Result<String> {
     let [task, dir, number, processes] = &options.worker[..] else { return Ok(String::new()) };
     let (dir, number, processes) = (Path::new(dir), number.parse()?, processes.parse()?);

@@ -17,16 +17,15 @@ const LINES: std::ops::RangeInclusive<i32> = -6..=10;
 /// Lines up to this one are measured on four times the keys.
 const FEW: i32 = -4;
 
-/// What to measure.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Keys of every column: four strips and more, so that chance does not choose plans.
+    /// Keys per column: at least four strips, so that plans do not depend on chance.
     #[arg(long, default_value_t = 250_000)]
     n: u64,
-    /// Only every so many lines, for a quick look.
+    /// Only every STEP-th line, for a quick look.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     step: u16,
-    /// Only searches of so many states.
+    /// Beam widths of the searches.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 512, 2048])]
     states: Vec<u16>,
 }

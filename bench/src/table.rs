@@ -147,7 +147,7 @@ pub struct Output {
     /// Write the results as JSON to this file; `-` prints JSON instead of the table.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Add the rows to this file as JSON lines, in place of those of the same command.
+    /// Add the rows to this file as JSON lines, replacing earlier ones of the same command.
     #[arg(long, global = true, value_name = "FILE")]
     record: Option<PathBuf>,
 }

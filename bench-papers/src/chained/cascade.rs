@@ -21,7 +21,6 @@ const LAYERS: [u32; 7] = [2, 3, 5, 9, 17, 33, 64];
 /// The paper's one half; and the largest for which a filter of one bit lets enough pass, delta^2 = 1/2.
 const DELTAS: [f64; 2] = [0.5, FRAC_1_SQRT_2];
 
-/// One cascade. Bits per key.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     name: &'static str,
@@ -37,13 +36,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether every answer was right.
     pub(crate) fn is_clean(&self) -> bool {
         self.wrong == 0
     }
 }
 
-/// Builds all of them, for the largest lambda.
 pub(crate) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, tamis::Error> {
     let lambda = options.lambdas.iter().copied().max().unwrap_or(16);
     let (keys, negatives) = (stream.take(options.n), stream.take(options.n * lambda as usize));
@@ -84,10 +81,11 @@ pub(crate) fn table(rows: &[Row], options: &Options) -> Printed {
         .table(
             format!("Theorem 4.3: cascades at lambda = {lambda}, {} keys, by their number of layers.", options.n),
             format!(
-                "The last layer is an exact bit, smaller than the filters that it stands for: sizes climb to the theorem's. Without end: \
-                 C' (log2 lambda + (1 + delta) / (1 - delta) log2(1 / delta)); delta near 1: C' (log2 lambda + 2.885). The paper \
-                 prints C' log2(4 e lambda) for the latter, C' {:.3} here, which its proof contradicts. A layer has a bit per \
-                 key or more, so that delta above 0.71 gains nothing. The bound is {:.3}.",
+                "The last layer is an exact bit, smaller than the filters that it stands for: sizes climb to the \
+                 theorem's. Without end: C' (log2 lambda + (1 + delta) / (1 - delta) log2(1 / delta)); delta near 1: \
+                 C' (log2 lambda + 2.885). The paper prints C' log2(4 e lambda) for the latter, C' {:.3} here, which \
+                 its proof contradicts. A layer has a bit per key or more, so that delta above 0.71 gains nothing. The \
+                 bound is {:.3}.",
                 (4.0 * std::f64::consts::E * lambda).log2(),
                 f(0.0, lambda)
             ),

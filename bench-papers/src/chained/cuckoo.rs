@@ -28,7 +28,6 @@ const LOAD: f64 = 0.4;
 const TABLE_3: [(f64, f64); 7] =
     [(0.10, 0.10), (0.15, 0.20), (0.20, 0.32), (0.25, 0.45), (0.30, 0.60), (0.35, 0.76), (0.40, 0.93)];
 
-/// Rounds of training.
 const ROUNDS: usize = 7;
 
 /// A column of table 3. Sizes in bits per bucket, which are megabits with a million of them.
@@ -53,7 +52,6 @@ struct Trained {
     wrong: Vec<f64>,
 }
 
-/// What was measured.
 #[derive(Serialize, Default)]
 pub(super) struct Report {
     loads: Vec<Load>,
@@ -68,7 +66,6 @@ fn draw(stream: &mut Stream, buckets: usize, load: f64) -> Vec<u64> {
     stream.take(count).into_iter().map(|key| key.max(1)).collect()
 }
 
-/// The paper's table with all keys.
 fn filled(keys: &[u64], buckets: usize) -> Result<Pair, Box<dyn Error>> {
     let mut pair = Pair::new(buckets / 2);
     match keys.iter().all(|&key| pair.insert(key, |_, _| ())) {
@@ -77,7 +74,6 @@ fn filled(keys: &[u64], buckets: usize) -> Result<Pair, Box<dyn Error>> {
     }
 }
 
-/// How many keys are predicted wrongly.
 fn wrong(pair: &Pair, keys: &[u64], predict: &dyn Predict) -> usize {
     keys.iter().filter(|&&key| predict.is_second(key) != pair.is_second(key)).count()
 }
@@ -107,7 +103,6 @@ fn load(stream: &mut Stream, buckets: usize, (load, paper): (f64, f64)) -> Resul
     })
 }
 
-/// Figure 10 (a).
 fn training(stream: &mut Stream, buckets: usize) -> Result<Vec<Trained>, Box<dyn Error>> {
     let keys = draw(stream, buckets, LOAD);
     let seconds = keys.len() as f64 / (lambda(LOAD) + 1.0);
@@ -148,7 +143,6 @@ fn training(stream: &mut Stream, buckets: usize) -> Result<Vec<Trained>, Box<dyn
     Ok(lines)
 }
 
-/// Measures everything.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Result<Report, Box<dyn Error>> {
     let buckets = options.n / 8 * 8;
     Ok(Report {
@@ -181,7 +175,8 @@ impl Report {
             .text("wrong", |load| load.wrong)
             .table(
                 format!("Theorem 5.2 and table 3: {} buckets of one slot in two tables, no removals.", options.n),
-                "Sizes in Mbit per million buckets, lambda is keys in first over keys in second buckets. EMOMA has 4 Mbit in the paper.",
+                "Sizes in Mbit per million buckets, lambda is keys in first over keys in second buckets. EMOMA has 4 \
+                 Mbit in the paper.",
             );
         let training = Table::of(&self.training)
             .text("predictor", |line| line.name)
@@ -192,7 +187,8 @@ impl Report {
                     "Figure 10 (a): keys predicted wrongly, %, by rounds of training; load {LOAD}, {} buckets.",
                     options.n
                 ),
-                "Mbit per million buckets. The paper, .93 Mbit: .34 % after 3 rounds, none after 7, or after 4 with an exact last layer.",
+                "Mbit per million buckets. The paper, .93 Mbit: .34 % after 3 rounds, none after 7, or after 4 with an \
+                 exact last layer.",
             );
         vec![loads, training, gets::table(&self.gets, options), churn::table(&self.churn, options)]
     }

@@ -29,7 +29,6 @@ fn structures(width: u32) -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures at every width.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let group = |&width: &u32| {
         let draw = |stream: &mut Stream| pairs(options.n, width, stream);
@@ -74,13 +73,8 @@ mod tests {
             let (build_twice, speedup, in_order) = (None, None, None);
             Some(Sample { bytes, build, build_twice, speedup, read: Some(time), batch: None, in_order })
         };
-        let row = |name: &str, times: [Option<Sample>; 3]| Row {
-            name: name.into(),
-            median: None,
-            wrong: 0,
-            failed: Vec::new(),
-            rounds: times.into(),
-        };
+        let row =
+            |name: &str, times: [Option<Sample>; 3]| Row { name: name.into(), rounds: times.into(), ..Row::default() };
         let rows = vec![
             row("sux VFunc", [sample(10.0), sample(20.0), None]),
             row("sux VFunc u8", [sample(8.0), sample(40.0), None]),

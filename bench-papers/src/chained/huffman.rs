@@ -37,7 +37,6 @@ fn counts(n: usize, omega: u32) -> Vec<usize> {
     counts
 }
 
-/// A text of `n` symbols in random order.
 fn text(n: usize, omega: u32, stream: &mut Stream) -> Pairs {
     let symbols = counts(n, omega).into_iter().zip(0..);
     let mut values: Vec<u64> = symbols.flat_map(|(count, symbol)| std::iter::repeat_n(symbol, count)).collect();
@@ -53,7 +52,6 @@ pub(super) fn raw() -> Mapped {
     })
 }
 
-/// The rows of the figure.
 fn structures() -> Vec<Mapped> {
     let all = std::iter::once(raw()).chain(bits::filters());
     let all = all.chain(ours::maps::compressed()).chain([ours::maps::sequence()]).chain(ours::maps::fixed());
@@ -62,7 +60,6 @@ fn structures() -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures figure 8.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let all = structures();
     let group = |&omega: &u32| {
@@ -86,11 +83,11 @@ pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> T
     maps::timed(maps).table(
         format!("Figure 8: {n} symbols, rounds: {rounds}, seed {seed}. {machine}."),
         format!(
-            "{NOTE} Sizes have the code with them. In brackets, Theorem 5.1: the paper's filters take less than .22 bits over \
-                 the entropy. less space: than the exact Bloomier filter. Reads of the paper's \
-                 structures ask for one bit after the other, from tables of 32-bit words of which a few bits are used and \
-                 counted. The paper, at omega = 10: chained 48.3 % less space and queries 15.5 % slower, with shared \
-                 addresses 39.2 % and 1.17 %."
+            "{NOTE} Sizes have the code with them. In brackets, Theorem 5.1: the paper's filters take less than .22 \
+             bits over the entropy. less space: than the exact Bloomier filter. Reads of the paper's structures ask \
+             for one bit after the other, from tables of 32-bit words of which a few bits are used and counted. The \
+             paper, at omega = 10: chained 48.3 % less space and queries 15.5 % slower, with shared addresses 39.2 % \
+             and 1.17 %."
         ),
     )
 }

@@ -19,8 +19,7 @@ const RATE: f64 = 0.01;
 /// Shares of the keys that the model is trained on.
 const SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
-/// A filter at one share.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Row {
     /// None for filters without a model.
     share: Option<f64>,
@@ -31,9 +30,7 @@ pub(super) struct Row {
     bytes: u64,
     model_bytes: u64,
     classes: usize,
-    /// Excluded keys that match, as a share.
     rate: f64,
-    /// Members that do not match.
     rejected: usize,
     /// Processor time, in seconds; of a learned filter with training, and with the plain filter that it is compared with.
     build: f64,
@@ -84,7 +81,6 @@ impl Data {
         Ok(row)
     }
 
-    /// A filter without a model.
     fn plain(&self, name: &'static str, options: tamis::Options<'_>) -> Result<Row, Box<dyn Error>> {
         let (members, excluded) = (self.members.clone(), self.excluded.clone());
         let (filter, build) = cpu(|| options.threads(1).build(members).exclude(excluded).finish());
@@ -100,25 +96,17 @@ impl Data {
         let (found, time) = cpu(|| self.members.iter().filter(|key| contains(key)).count());
         let matched = self.excluded.iter().filter(|key| contains(key)).count();
         Row {
-            share: None,
             name,
             members: self.members.len(),
             excluded: self.excluded.len(),
-            bytes: 0,
-            model_bytes: 0,
-            classes: 0,
             rate: matched as f64 / self.excluded.len().max(1) as f64,
             rejected: self.members.len() - found,
-            build: 0.0,
-            score: 0.0,
-            score_20: 0.0,
             query: nanos_each(time, self.members.len()),
-            batch: 0.0,
+            ..Row::default()
         }
     }
 }
 
-/// Measures every structure at every share.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, Box<dyn Error>> {
     let data::Names { members, negatives: excluded, .. } = data::host_names(options.n, 1)?;
     let data = Data { members, excluded };
@@ -175,9 +163,12 @@ pub(super) fn table(rows: &[Row]) -> Table {
         .number("query ns", 0, |row| row.query)
         .number("batch ns", 0, |row| row.batch)
         .table(
-            format!("Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) is {bound:.3} bits per key."),
-            "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be in the paper's, which are 96.2 % \
-             below n f: less than 300 bytes for 30,000 members and an RNN. \
-             Times are the processor's, of one thread.",
+            format!(
+                "Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) \
+                 is {bound:.3} bits per key."
+            ),
+            "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be \
+             in the paper's, which are 96.2 % below n f: less than 300 bytes for 30,000 members and an RNN. Times are \
+             the processor's, of one thread.",
         )
 }

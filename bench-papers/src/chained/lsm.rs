@@ -29,7 +29,6 @@ struct Extra {
     most: u32,
 }
 
-/// The filters of one level.
 #[derive(Serialize)]
 pub(super) struct Row {
     runs: usize,
@@ -140,7 +139,6 @@ fn plain(data: &Data, absent: &[u64], name: &'static str, kind: Kind, bits: f64)
     Ok(measure(data, absent, made, &search))
 }
 
-/// Measures every number of runs.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for runs in RUNS {
@@ -184,7 +182,8 @@ pub(super) fn table(rows: &[Row], options: &Options) -> Table {
         .text("wrong", |row| row.wrong)
         .table(
             format!("Figures 11 and 12: levels of {} keys, one in {REPEATED} repeated from older runs.", options.n),
-            "Extra: runs read that do not hold the key, per get. The paper has at most 1, for keys that are in several runs \
-             too; the keys of its experiment are distinct, in 7 to 30 runs of RocksDB, and it prints latencies. Side bytes are per key and with the writer. Times are the processor's, of one thread; no run is read.",
+            "Extra: runs read that do not hold the key, per get. The paper has at most 1, for keys that are in several \
+             runs too; the keys of its experiment are distinct, in 7 to 30 runs of RocksDB, and it prints latencies. \
+             Side bytes are per key and with the writer. Times are the processor's, of one thread; no run is read.",
         )
 }

@@ -9,7 +9,6 @@ use crate::mapped::{Mapped, Pairs, Row};
 
 use super::Options;
 
-/// All maps on pairs of one kind.
 #[derive(Serialize)]
 pub(super) struct Group {
     /// What the pairs of this group are: an omega, a number of keys, a width.
@@ -43,7 +42,6 @@ impl Group {
         Group { of, keys, needed: first.unwrap_or(0.0), rows }
     }
 
-    /// Bits per key of a row.
     pub(super) fn bits(&self, row: &Row) -> Option<f64> {
         row.median(|s| s.bytes * 8.0 / self.keys as f64)
     }
@@ -70,6 +68,7 @@ pub(super) fn timed<'a>(maps: Maps<'a>) -> Maps<'a> {
 }
 
 /// How to read [`timed`].
-pub(super) const NOTE: &str = "Times in ns per key, medians over the rounds: reads of random keys, one call each or many in a call, \
-     and of all values in order; builds in processor time of one thread and wall time of two, and how many times less \
-     wall time two threads take. Every value was read back before.";
+pub(super) const NOTE: &str = "Times in ns per key, medians over the rounds: reads of random keys, one call each or \
+                               many in a call, and of all values in order; builds in processor time of one thread and \
+                               wall time of two, and how many times less wall time two threads take. Every value was \
+                               read back before.";

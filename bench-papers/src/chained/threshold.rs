@@ -14,7 +14,6 @@ use crate::bounds::chained_rounded;
 use crate::ours::steered_bits;
 use crate::xor::Table;
 
-/// Seeds per size.
 const SEEDS: u64 = 10;
 /// Steps of the grid per cell.
 const STEPS: usize = 400;
@@ -45,7 +44,6 @@ fn least(entries: usize) -> f64 {
     step as f64 / STEPS as f64
 }
 
-/// Measures one lambda with `n` keys.
 pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
     progress(format_args!("figure 6, lambda = {lambda}"));
     let stages = chained_rounded(f64::from(lambda));
@@ -79,9 +77,9 @@ pub(crate) fn table(points: &[Point], n: usize) -> Printed {
         .numbers(["cells/entry exact", "stage 1", "stage 2"], 4, |p| p.cells)
         .table(
             format!("Figure 6: least bits per key with which {SEEDS} of {SEEDS} seeds succeed, {n} keys."),
-            "Three cells in a window of 1/(z + 1) of the table, z = 120 from three million cells on and less \
-             below, where 120 fails. Theory: 1.12 cells per entry, section 3. Steered: a file of tamis. The paper, with a million keys: \
-             measured and theoretical space agree; 64 % less at lambda = 16.",
+            "Three cells in a window of 1/(z + 1) of the table, z = 120 from three million cells on and less below, \
+             where 120 fails. Theory: 1.12 cells per entry, section 3. Steered: a file of tamis. The paper, with a \
+             million keys: measured and theoretical space agree; 64 % less at lambda = 16.",
         )
 }
 

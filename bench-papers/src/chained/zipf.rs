@@ -12,7 +12,6 @@ use super::Options;
 use super::huffman;
 use super::maps::{self, Group, NOTE};
 
-/// Values of the alphabet.
 const ALPHABET: usize = 50_000;
 
 /// How often each rank occurs among `n`: the share of rank r is 1/r of the first, rounded so that the sum is n.
@@ -45,7 +44,6 @@ fn structures() -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures at every number of keys.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let all = structures();
     let group = |&keys: &usize| {
@@ -64,7 +62,8 @@ pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> T
         .number("%", 1, |(group, row)| Some((group.bits(row)? / group.needed - 1.0) * 100.0));
     maps::timed(maps).table(
         format!(
-            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {rounds}, seed {seed}. {machine}."
+            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {rounds}, seed {seed}. \
+             {machine}."
         ),
         format!("{NOTE} Sizes have the code and its values with them."),
     )

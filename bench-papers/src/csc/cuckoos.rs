@@ -44,7 +44,6 @@ fn columns(load: &Load) -> Vec<String> {
     columns
 }
 
-/// Bits a pair of figure 12.
 const BUDGETS: [f64; 5] = [11.2, 14.0, 16.8, 19.6, 22.4];
 
 /// Cuckoo filters on sets like those of DNA-500, and on genomes.
@@ -68,10 +67,10 @@ pub(super) fn figure12(genomes: Option<&Load>, options: &Options) -> Vec<Grid> {
             compare(&mut grid, &format!(", {bits} bits"), &methods, load, (bits * load.pairs() as f64) as u64, options);
         }
         grids.push(grid.note(
-            "Slots as wide as the budget allows, 4 to 32 bits, those of a filter per set to 16; a method that is not there does not \
-             fit. All keys: some of the load's own. The paper, DNA-500: CSC-CF with r = 1 most accurate and 38 times quicker than a \
-             filter per set (3e10 bits); with r = 3 less accurate than that below 2e10 bits, more accurate above. By the sizes of \
-             its table 1 these are 17 and 11 bits a pair.",
+            "Slots as wide as the budget allows, 4 to 32 bits, those of a filter per set to 16; a method that is not \
+             there does not fit. All keys: some of the load's own. The paper, DNA-500: CSC-CF with r = 1 most accurate \
+             and 38 times quicker than a filter per set (3e10 bits); with r = 3 less accurate than that below 2e10 \
+             bits, more accurate above. By the sizes of its table 1 these are 17 and 11 bits a pair.",
         ));
     }
     grids
@@ -86,7 +85,7 @@ pub(super) fn figure13(load: &Load, options: &Options) -> Grid {
         compare(&mut grid, &format!(", {bits} bits"), &methods, load, (bits * load.pairs() as f64) as u64, options);
     }
     grid.note(
-        "Slots are as wide as the budget allows, 4 to 32 bits. The paper: 6.3e7 bits (17 a pair) 21.2 times fewer false sets \
-         than CSC-BF with k = 3, 8.4e7 (22.6) 274.9 times, 5.7 times slower.",
+        "Slots are as wide as the budget allows, 4 to 32 bits. The paper: 6.3e7 bits (17 a pair) 21.2 times fewer \
+         false sets than CSC-BF with k = 3, 8.4e7 (22.6) 274.9 times, 5.7 times slower.",
     )
 }

@@ -42,8 +42,9 @@ pub(super) fn figure5(options: &Options) -> Vec<Grid> {
     }
     vec![
         data.note(
-            "The paper: 2456 sets of 148 to 2,106,588 keys, 4.76 sets a key; 14,588 of 29 to 15,890,312, 3.53; 100 of 913,912 to \
-             9,286,278, 1.00; 500 of 461,136 to 12,207,582, 1.04. Ours have fewer keys, and no set of all of them.",
+            "The paper: 2456 sets of 148 to 2,106,588 keys, 4.76 sets a key; 14,588 of 29 to 15,890,312, 3.53; 100 of \
+             913,912 to 9,286,278, 1.00; 500 of 461,136 to 12,207,582, 1.04. Ours have fewer keys, and no set of all \
+             of them.",
         ),
         shares.note("The paper prints no numbers."),
     ]
@@ -88,7 +89,10 @@ pub(super) fn figure6(load: &Load, options: &Options) -> Vec<Grid> {
             &by_b.map(|each| format!("n/b = {each}")),
             &by_b.map(|each| (REPETITIONS, each)),
         )
-        .note("The paper: with smaller b more false sets, RAMBO quicker, CSC a little slower. ns for each query, one by one."),
+        .note(
+            "The paper: with smaller b more false sets, RAMBO quicker, CSC a little slower. ns for each query, one by \
+             one.",
+        ),
         fill(format!("{head}, b = n/{SETS_EACH}."), &by_r.map(|r| format!("r = {r}")), &by_r.map(|r| (r, SETS_EACH)))
             .note("The paper: with larger r fewer false sets (the fastest drop is at 3) and slower queries."),
     ]
@@ -132,11 +136,12 @@ pub(super) fn by_memory(load: &Load, bits_per_pair: &[f64], options: &Options) -
     let queries = options.timing.queries;
     vec![
         counts.note(format!(
-            "{queries} random keys. k = 3 where nothing else is said. The paper, RCV1-X, 5e7 bits: CSC with r = 1 4.5 times \
-             fewer than BIGSI, with r = 3 4.6 times fewer than with r = 1."
+            "{queries} random keys. k = 3 where nothing else is said. The paper, RCV1-X, 5e7 bits: CSC with r = 1 4.5 \
+             times fewer than BIGSI, with r = 3 4.6 times fewer than with r = 1."
         )),
         clocks.note(
-            "The paper, RCV1-X: CSC with r = 1 49 times quicker than BIGSI per set, with r = 3 8 times quicker than RAMBO.",
+            "The paper, RCV1-X: CSC with r = 1 49 times quicker than BIGSI per set, with r = 3 8 times quicker than \
+             RAMBO.",
         ),
     ]
 }
@@ -175,14 +180,13 @@ pub(super) fn by_multiplicity(load: &Load, bits_per_pair: f64, options: &Options
     }
     vec![
         counts.note(
-            "v: new keys in v random sets. The paper: RAMBO and CSC with r = 3 err more with every set of the key, the others \
-             do not.",
+            "v: new keys in v random sets. The paper: RAMBO and CSC with r = 3 err more with every set of the key, the \
+             others do not.",
         ),
         clocks.note("The paper: CSC with r = 1 quickest; RAMBO and CSC with r = 3 slower with every set of the key."),
     ]
 }
 
-/// The numbers of sets that are queried in figure 11.
 const QUERIED: [usize; 5] = [1000, 2000, 4000, 8000, 14_588];
 
 /// Times by the number of sets that are queried, and of an insertion.
@@ -209,14 +213,14 @@ pub(super) fn figure11(options: &Options) -> Result<Vec<Grid>, Box<dyn Error>> {
     rows.into_iter().for_each(|(name, row)| left.row(name, row));
     Ok(vec![
         left.note(
-            "All pairs of all sets are stored; the first so many sets are queried. In a row of CSC the pairs of the others are other keys' in \
-             the queried sets, so that table and fill are the same. The paper: BIGSI grows with the sets, CSC with r = 1 much more slowly.",
+            "All pairs of all sets are stored; the first so many sets are queried. In a row of CSC the pairs of the \
+             others are other keys' in the queried sets, so that table and fill are the same. The paper: BIGSI grows \
+             with the sets, CSC with r = 1 much more slowly.",
         ),
         insertions(options)?,
     ])
 }
 
-/// Pairs of a call of `Editor::insert_many`.
 const BATCH: usize = 1000;
 
 fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
@@ -256,8 +260,8 @@ fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
         }
     }
     Ok(grid.note(
-        "Processor time of the whole construction from keys. tamis sorts all pairs and drops equal ones first, except in the \
-         last rows, where an editor takes them as they come. The paper: CSC a little slower than BIGSI; three repetitions take \
-         three times as long.",
+        "Processor time of the whole construction from keys. tamis sorts all pairs and drops equal ones first, except \
+         in the last rows, where an editor takes them as they come. The paper: CSC a little slower than BIGSI; three \
+         repetitions take three times as long.",
     ))
 }

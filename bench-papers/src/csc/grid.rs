@@ -3,7 +3,6 @@
 use serde::Serialize;
 use tamis_bench::table::Table;
 
-/// Rows of numbers under one head.
 #[derive(Serialize)]
 pub(super) struct Grid {
     head: String,
@@ -22,7 +21,6 @@ struct Row {
 }
 
 impl Grid {
-    /// An empty table.
     pub(super) fn new<C: Into<String>>(head: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Grid {
         let columns = columns.into_iter().map(Into::into).collect();
         Grid { head: head.into(), columns, rows: Vec::new(), note: String::new(), wrong: Vec::new() }

@@ -25,7 +25,6 @@ enum Wanted {
     Any,
 }
 
-/// One line of the table.
 #[derive(Serialize)]
 pub(super) struct Target {
     what: String,
@@ -44,7 +43,6 @@ impl Target {
     }
 }
 
-/// The lines, as they are measured.
 #[derive(Default, Serialize)]
 pub(super) struct Targets(Vec<Target>);
 
@@ -76,8 +74,8 @@ impl Targets {
             .text("how", |target| &target.how)
             .table(
                 format!("Targets, at scale {scale}."),
-                "ns are medians over rounds in which all compared indexes take turns; processor time, the same keys for \
-                 all. FilterBuilder: wall time of all threads.",
+                "ns are medians over rounds in which all compared indexes take turns; processor time, the same keys \
+                 for all. FilterBuilder: wall time of all threads.",
             )
     }
 }
@@ -97,7 +95,6 @@ pub(super) fn run(options: &Options, folder: Option<&Path>) -> Result<Targets, B
     Ok(targets)
 }
 
-/// A shape in few words.
 fn shape(shape: &Shape) -> String {
     let rows = |repetitions: u32, partitions: u32| match repetitions {
         0 | 1 => String::new(),
@@ -280,7 +277,6 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
     Ok(())
 }
 
-/// Bases of a query.
 const BASES: usize = 1000;
 
 fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {

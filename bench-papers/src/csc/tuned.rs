@@ -64,7 +64,6 @@ pub(super) fn run(load: &Load, bits_per_pair: f64, options: &Options) -> Grid {
     )
 }
 
-/// Keys that are asked for one by one too.
 const ALONE: usize = 100_000;
 
 /// Every pair of a load, asked of every kind of index in batches, and some of them one by one.
@@ -99,7 +98,6 @@ pub(super) fn every_pair(load: &Load, grid: &mut Grid) {
     }
 }
 
-/// The head of that table.
 pub(super) fn pairs_grid() -> Grid {
     let columns = ["data, index", "keys", "pairs", "lost", "batch differs", "false sets a key"];
     Grid::new(format!("Every pair of every data set, asked in batches; {ALONE} keys of each one by one too."), columns)

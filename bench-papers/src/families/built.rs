@@ -8,7 +8,6 @@ use tamis::{Base, Filter, Kind, Options};
 use tamis_bench::measure::cpu;
 use tamis_bench::stream::scramble;
 
-/// Who takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     Ribbon,
@@ -63,7 +62,6 @@ pub(crate) struct Known<'a> {
     pub(crate) members: &'a [&'a [u8]],
     /// Negatives of the log, and how often each came.
     pub(crate) log: &'a [(&'a [u8], f64)],
-    /// Bytes that a filter may take.
     pub(crate) bytes: u64,
     pub(crate) seed: u64,
 }
@@ -77,7 +75,6 @@ pub(crate) struct Made {
     pub(crate) build: Duration,
 }
 
-/// Something to query.
 #[allow(clippy::large_enum_variant, reason = "there are a few of them")]
 pub(crate) enum Answers {
     Static(Filter),

@@ -45,7 +45,6 @@ impl Workload {
     }
 }
 
-/// Parts of a shifting workload.
 const PHASES: usize = 5;
 
 /// How often each of a list of names is queried: rank^-exponent.

@@ -19,11 +19,9 @@ use crate::golomb::Golomb;
 use crate::ours;
 use crate::xor::free_set::{Design, FreeSet};
 
-/// Bits r of all cases.
 const R: u32 = 8;
 
-/// One case.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Case {
     name: String,
     keys: usize,
@@ -34,14 +32,12 @@ pub(crate) struct Case {
     skipped: Option<String>,
 }
 
-/// One structure of a case.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: String,
     runs: usize,
     extra: Option<u32>,
     bits: f64,
-    /// What the paper printed.
     paper: Option<f64>,
     /// Negatives that pass, on average.
     passed: f64,
@@ -129,13 +125,11 @@ fn library(name: &str, kind: Kind, keys: &[u64], negatives: &Negatives) -> Resul
     Ok(Row {
         name: name.to_string(),
         runs: 1,
-        extra: None,
         bits: filter.as_bytes().len() as f64 * 8.0,
-        paper: None,
         passed: passed as f64,
-        paper_passed: None,
         rate: filter.fpr(),
         wrong: lost + if knows { passed } else { 0 },
+        ..Row::default()
     })
 }
 
@@ -144,17 +138,14 @@ fn golomb(name: &str, set: &Golomb, keys: &[u64], negatives: &Negatives) -> Row 
     Row {
         name: name.to_string(),
         runs: 1,
-        extra: None,
         bits: set.bits() as f64,
-        paper: None,
         passed: negatives.pass().filter(|&key| numbers.contains(&set.number(key))).count() as f64,
-        paper_passed: None,
         rate: set.fpr(),
         wrong: keys.iter().filter(|&&key| !numbers.contains(&set.number(key))).count(),
+        ..Row::default()
     }
 }
 
-/// As many runs as the work allows.
 fn runs(work: usize, keys: usize, negatives: usize) -> usize {
     (work / (keys + negatives).max(1)).clamp(1, 1000)
 }
@@ -219,9 +210,9 @@ fn implied(seed: u64, work: usize) -> Result<Case, String> {
     let printed = Printed { bits: [653_040.0, 656_328.0, 679_584.0, 734_697.0].map(Some), passed: Some(1358.0) };
     let mut stream = Stream::new(seed);
     let sets = Sets { keys: stream.take(66_341), negatives: stream.take(345_000) };
-    let note = "Random keys, as many as the paper's bits say: it names 485,730 URLs, 16.47 % of them malicious, \
-                which would be 80,000 keys. (Its 1,358 false positives speak of 347,600 negatives, its IF with c = \
-                1 of 345,000.)";
+    let note = "Random keys, as many as the paper's bits say: it names 485,730 URLs, 16.47 % of them malicious, which \
+                would be 80,000 keys. (Its 1,358 false positives speak of 347,600 negatives, its IF with c = 1 of \
+                345,000.)";
     case("Deny list, random keys in the numbers that the paper's bits imply", sets, &printed, work, note)
 }
 
@@ -233,11 +224,8 @@ pub(crate) fn run(work: usize, full: bool, seed: u64) -> Result<Vec<Case>, Box<d
         Some(dir) => deny_list(dir, work)?,
         None => Case {
             name: "Deny list, phishing hosts against Tranco".into(),
-            keys: 0,
-            negatives: 0,
-            rows: Vec::new(),
-            note: "",
             skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()),
+            ..Case::default()
         },
     });
     cases.push(implied(seed, work)?);

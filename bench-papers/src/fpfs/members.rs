@@ -72,10 +72,10 @@ pub(super) fn table(groups: &[Group], n: usize) -> Table {
         .table(
             format!("Figure 12: a member of {n} keys."),
             format!(
-                "×: times the plain filter of the same structure, of r bits. The paper prints no numbers in the figure; its text says \
-                 about 2 for TF, below 1.2 for IF in all cases, and no clear dependence on r or T. Here {within} of \
-                 {integrated} rows of IF are below 1.2. On fuse tables those of c = 2 \
-                 have cells of r + 1 bits, which at 8 and 16 are no whole bytes as those of the plain filter are, and a mask that \
+                "×: times the plain filter of the same structure, of r bits. The paper prints no numbers in the \
+                 figure; its text says about 2 for TF, below 1.2 for IF in all cases, and no clear dependence on r or \
+                 T. Here {within} of {integrated} rows of IF are below 1.2. On fuse tables those of c = 2 have cells \
+                 of r + 1 bits, which at 8 and 16 are no whole bytes as those of the plain filter are, and a mask that \
                  depends on the key; a plain filter of 9 bits takes half as long again as one of 8 (`--bits 8,9`)."
             ),
         )

@@ -9,7 +9,6 @@ use tamis_bench::stream::Stream;
 
 use super::Load;
 
-/// The most sets a generated key is in.
 const MOST: usize = 64;
 
 /// The shift of the law of sizes, which rounds its head: with this one the largest sets of RCV1-X have more than 100,000 keys. A filter

@@ -77,7 +77,6 @@ impl PerSetCuckoo {
         self.filters[set].word_at(bucket * width as usize) & (u64::MAX >> (64 - width))
     }
 
-    /// The slot of `bucket` that holds `fingerprint`.
     #[inline(always)]
     fn slot(&self, bucket: u64, fingerprint: u64) -> Option<u32> {
         let mask = (1 << self.width) - 1;

@@ -59,8 +59,7 @@ struct Span {
     scan: f64,
 }
 
-/// The results.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Figure6 {
     rounds: usize,
     queries: usize,
@@ -80,7 +79,6 @@ pub(super) struct Figure6 {
     planned: String,
 }
 
-/// Runs both phases.
 pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
     let (n, total, rounds) = (options.n, options.negatives(), options.timing.rounds.max(1));
     let load = Load::random(n, total, total / 2, ETA, options.timing.seed);
@@ -91,16 +89,9 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
     let mut figure = Figure6 {
         rounds,
         queries: options.lifetime,
-        stack: vec![],
-        plain: vec![],
         first: [0.0, plan.alphas[0]],
         late: [0.0, plan.late],
-        fixed: [0.0; 2],
         alone: [0.0, Size::BLOOM.alpha(BITS)],
-        dropped: 0,
-        noticed: 0.0,
-        bits: [0.0; 2],
-        lost: 0,
         planned: format!(
             "watch {} queries, layers of rates {}, {}, {}",
             plan.queries,
@@ -108,6 +99,7 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
             rate(plan.alphas[1]),
             rate(plan.alphas[2])
         ),
+        ..Figure6::default()
     };
     let strangers = load.strangers(STRANGERS);
     for round in 0..rounds {
@@ -213,7 +205,6 @@ fn add(spans: &mut Vec<Span>, workload: u8, doing: Doing, [queries, passed, fair
 }
 
 impl Figure6 {
-    /// Whether no key was lost.
     pub(super) fn is_clean(&self) -> bool {
         self.lost == 0
     }
@@ -268,23 +259,25 @@ impl Figure6 {
         let read = options.read_us.first().copied().unwrap_or(0.0);
         let first = self.phase(1, Some(1), options, "faster, no number").table(
             format!(
-                "Figure 6a: a static workload; {} keys, {} negatives by Zipf {ETA}, {} queries, {BITS} bits per key, Bloom \
-                 layers; means of {} filters.",
+                "Figure 6a: a static workload; {} keys, {} negatives by Zipf {ETA}, {} queries, {BITS} bits per key, \
+                 Bloom layers; means of {} filters.",
                 options.n,
                 options.negatives(),
                 self.queries,
                 self.rounds
             ),
             format!(
-                "Parts with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the filter \
-                 {:.3}.",
+                "Parts with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the \
+                 filter {:.3}.",
                 self.planned, self.bits[0], self.bits[1]
             ),
         );
         let second = self.phase(2, None, options, "1.6").table(
-            "Figure 6b: then the least popular values are the most popular; parts of the second phase, and all of both.",
+            "Figure 6b: then the least popular values are the most popular; parts of the second phase, and all of \
+             both.",
             format!(
-                "The upper layers were dropped {} times in {} rounds, after {:.0} queries of the second phase on average.{}",
+                "The upper layers were dropped {} times in {} rounds, after {:.0} queries of the second phase on \
+                 average.{}",
                 self.dropped,
                 self.rounds,
                 self.noticed,

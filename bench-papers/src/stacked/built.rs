@@ -7,7 +7,6 @@ use tamis_bench::ours::listed::matches;
 
 use super::load::Load;
 
-/// What is built.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) name: &'static str,
@@ -37,7 +36,6 @@ pub(super) struct Row {
     /// Bits per key that it might take, and that its file takes.
     pub(super) budget: f64,
     pub(super) bits: f64,
-    /// Its steps.
     pub(super) steps: String,
     /// How many of the negatives it was told of it knows.
     pub(super) known: usize,
@@ -52,11 +50,9 @@ pub(super) struct Row {
     pub(super) known_passing: usize,
     /// Whether none of those may pass.
     pub(super) exact: bool,
-    /// Keys that were refused.
     pub(super) lost: usize,
     /// Processor time of all threads in seconds: hashing, counting, planning, building, asking for all it was told of.
     pub(super) build: f64,
-    /// Why it could not be built.
     pub(super) failed: Option<String>,
 }
 
@@ -84,7 +80,6 @@ impl Row {
         }
     }
 
-    /// What it did wrong, in words.
     pub(super) fn wrong(&self) -> String {
         let mut wrong: Vec<String> = self.failed.iter().cloned().collect();
         if self.lost > 0 {
@@ -101,7 +96,6 @@ impl Row {
     }
 }
 
-/// What several filters did wrong.
 pub(super) fn all_wrong<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     rows.map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string()
 }

@@ -37,7 +37,6 @@ pub(super) struct Pair {
     times: Option<[[f64; 2]; 2]>,
 }
 
-/// Figure 4.
 pub(super) fn figure4(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
@@ -72,7 +71,6 @@ pub(super) fn speed(options: &Options) -> Result<Vec<Pair>, String> {
 }
 
 impl Pair {
-    /// Both filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter()
     }
@@ -114,7 +112,7 @@ pub(super) fn speed_table(pairs: &[Pair], options: &Options) -> Table {
         .texts(["stranger ns", "stacked", "×"], |pair| side(pair.times, 1))
         .table(
             format!("Queries of a stack beside one layer, 10 bits per key, {} keys, Zipf {}.", options.n, super::ETA),
-            "ns per query in a loop of single ones, medians, in turns. The paper: strangers cost the same, members \
-             1.5 times (1-2 times in all). The goal here: at most 1.15 and 2.",
+            "ns per query in a loop of single ones, medians, in turns. The paper: strangers cost the same, members 1.5 \
+             times (1-2 times in all). The goal here: at most 1.15 and 2.",
         )
 }

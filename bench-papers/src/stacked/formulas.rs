@@ -101,12 +101,12 @@ pub(super) fn table2_table(searches: &[Search]) -> Table {
         });
     }
     columns.table(
-        "Table 2: searches for the best stack of 10 bits per key; Zipf 1.0, 10^6 keys, 10^8 negatives, the \
-               heavier half known; in brackets the paper's.",
-        "EFPR by the formulas, processor time of one thread, without reading the negatives. Our searches never \
-               stop further than a hundredth from the best, so a large epsilon changes little. Cuckoo filters: (log2(1/rate) \
-               + c) / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has. Its \
-               0.00184 is that of a c between 2.3 and 2.4.",
+        "Table 2: searches for the best stack of 10 bits per key; Zipf 1.0, 10^6 keys, 10^8 negatives, the heavier \
+         half known; in brackets the paper's.",
+        "EFPR by the formulas, processor time of one thread, without reading the negatives. Our searches never stop \
+         further than a hundredth from the best, so a large epsilon changes little. Cuckoo filters: (log2(1/rate) + c) \
+         / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has. Its \
+         0.00184 is that of a c between 2.3 and 2.4.",
     )
 }
 
@@ -119,7 +119,6 @@ pub(super) struct Line {
     values: Vec<Option<f64>>,
 }
 
-/// Figure 2.
 #[derive(Serialize)]
 pub(super) struct Figure2 {
     /// Rates of figures 2a and 2b, and the least psi with which a stack is smaller than one filter.

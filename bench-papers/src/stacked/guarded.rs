@@ -9,7 +9,6 @@ use tamis_bench::measure::{cpu, median, nanos_each};
 
 /// Bytes of a record: the key, and what it stands for.
 const RECORD: usize = 64;
-/// Bytes that are read at a time.
 const PAGE: usize = 4096;
 
 /// Records in the order of their keys. The first key of every page is in memory, so a lookup reads one page.
@@ -23,7 +22,6 @@ pub(super) struct Guarded {
 pub(super) struct Cost {
     /// Processor time per query, of filter, search and the kernel's part of reading.
     pub(super) nanos: f64,
-    /// Pages read per query.
     pub(super) reads: f64,
 }
 

@@ -7,7 +7,6 @@ use super::built::{PLAIN, PLANNER, RIBBON, Row, STACKED, all_wrong, build, rate,
 use super::load::Load;
 use super::{BITS, ETAS, Options};
 
-/// One skew and one budget.
 #[derive(Serialize)]
 pub(super) struct Pair {
     eta: f64,
@@ -22,7 +21,6 @@ pub(super) struct Pair {
 /// What was hoped for at ten bits, by the formulas with a little less.
 const GOALS: [f64; 4] = [20.0, 27.0, 36.0, 48.0];
 
-/// Builds both at every skew and budget.
 pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
@@ -39,7 +37,6 @@ pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
 }
 
 impl Pair {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         [&self.bloom, &self.ribbon, &self.stacked, &self.planner].into_iter()
     }

@@ -41,7 +41,6 @@ pub(super) struct Built {
     seconds: [f64; 3],
 }
 
-/// All of figure 5.
 #[derive(Serialize)]
 pub(super) struct Figure5 {
     shifts: Vec<Three>,
@@ -77,7 +76,6 @@ fn shifted(load: &Load, eta: f64) -> Result<Three, String> {
     Ok(Three { shift: Some(shift), ..three })
 }
 
-/// Figure 5.
 pub(super) fn figure5(options: &Options) -> Result<Figure5, String> {
     let (n, seed, total) = (options.n, options.timing.seed, options.negatives());
     let random = |eta: f64| Load::random(n, total, total / 2, eta, seed);
@@ -117,14 +115,12 @@ pub(super) fn shares(options: &Options) -> Result<Vec<Three>, String> {
 }
 
 impl Three {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter()
     }
 }
 
 impl Figure5 {
-    /// All filters that were asked.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         [&self.shifts, &self.misspecified, &self.uniform].into_iter().flatten().flat_map(Three::rows)
     }
@@ -132,7 +128,7 @@ impl Figure5 {
 
 /// Loads side by side.
 pub(super) fn threes(threes: &[Three], head: String, what: &str, note: &str) -> Table {
-    fn rival<'a>(threes: Columns<&'a Three>, i: usize) -> Columns<&'a Three> {
+    fn rival(threes: Columns<&Three>, i: usize) -> Columns<&Three> {
         threes
             .text(["Bloom", "stacked Bloom", "planner"][i], move |three| rate(three.rows[i].efpr))
             .text("× less", move |three| times_less(three.rows[0].efpr, three.rows[i].efpr))
@@ -167,10 +163,11 @@ fn shift_table(shifts: &[Three]) -> Table {
         .table(
             format!("Figure 5a: queries move away from what was told; EFPR over that of a Bloom filter, {BITS} bits."),
             format!(
-                "So much of the queries on told negatives falls on unknown values instead; from the measured rates of both. \
-                 All of ours run with the guard: unknown values pass at most {GUARD} times as often as a filter without \
-                 expected queries lets them. The paper has no such limit in this figure (its EFPB is a limit on request). \
-                 The paper: worse than a Bloom filter only where more than 60 % is lost, and never by more than 50 %."
+                "So much of the queries on told negatives falls on unknown values instead; from the measured rates of \
+                 both. All of ours run with the guard: unknown values pass at most {GUARD} times as often as a filter \
+                 without expected queries lets them. The paper has no such limit in this figure (its EFPB is a limit \
+                 on request). The paper: worse than a Bloom filter only where more than 60 % is lost, and never by \
+                 more than 50 %."
             ),
         )
 }
@@ -187,8 +184,8 @@ fn construction_table(built: &[Built], n: usize) -> Table {
         .number("ns per key and negative", 0, |built| each(built.seconds[2], n + built.told))
         .table(
             format!("Figure 5d: construction, {n} keys, {BITS} bits per key, Zipf {ETA}."),
-            "Processor time of all threads: generating the negatives, hashing, counting, planning, building. The paper: \
-             grows slowly with the told negatives, comparable to a plain filter.",
+            "Processor time of all threads: generating the negatives, hashing, counting, planning, building. The \
+             paper: grows slowly with the told negatives, comparable to a plain filter.",
         )
 }
 
@@ -206,8 +203,9 @@ pub(super) fn figure5_tables(figure: &Figure5, options: &Options) -> Vec<Table> 
             &figure.uniform,
             format!("Figure 5c: all negatives are asked alike; {size}."),
             "negatives per key",
-            "All of the negatives are told, or half of them. The paper: better than a Bloom filter up to 25 per key. By the \
-             formulas layers of one rate are better up to 19 per key where all are told: beyond, no subset is worth its bits.",
+            "All of the negatives are told, or half of them. The paper: better than a Bloom filter up to 25 per key. \
+             By the formulas layers of one rate are better up to 19 per key where all are told: beyond, no subset is \
+             worth its bits.",
         ),
         construction_table(&figure.construction, options.n),
     ]

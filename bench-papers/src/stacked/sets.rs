@@ -13,8 +13,7 @@ use super::load::{Load, Weights};
 use super::{ETA, firehose, learned};
 use crate::data;
 
-/// One set of data.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Set {
     name: String,
     keys: usize,
@@ -57,15 +56,7 @@ pub(super) fn figure3(options: &Options) -> Result<Vec<Set>, Box<dyn Error>> {
             let load = Load::listed(keys, negatives, Weights::zipf(1.0), Weights::zipf(1.0), given);
             set(name, &load.named(names), options)?
         }
-        None => Set {
-            name,
-            keys: 0,
-            negatives: 0,
-            told: 0,
-            told_mass: 0.0,
-            rows: Vec::new(),
-            skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()),
-        },
+        None => Set { name, skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()), ..Set::default() },
     });
     sets.push(set("Packets of a power-law stream".into(), &firehose::load(options.n, options.timing.seed), options)?);
     Ok(sets)
@@ -118,7 +109,6 @@ impl Timed {
 }
 
 impl Set {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().map(|timed| &timed.row)
     }
@@ -143,14 +133,14 @@ impl Set {
         };
         let note = || {
             format!(
-                "Member, negative, stranger: ns per query in a loop, negatives drawn as they are expected. With \
-                     file: a page of 4 KiB is read wherever the filter says yes, from the page cache. SSD, HDD: thousand \
-                     negative queries per second, and times the Bloom filter. No device is read: these columns are \
-                     arithmetic, with file + EFPR x {} or {} µs. Learned: a sum of weights, trained on what is told; of \
-                     numbers on as many negatives as keys. The paper: EFPR 5-100 times less than a Bloom \
-                     filter, members at 1.5 times its cost, negatives at the same, total cost 1.4-130 times lower. Its \
-                     learned filters, a recurrent network: EFPR as stacked filters on URLs, as a Bloom filter or worse \
-                     elsewhere, queries 90-190 times slower; sandwiched ones 3-90 times.",
+                "Member, negative, stranger: ns per query in a loop, negatives drawn as they are expected. With file: \
+                 a page of 4 KiB is read wherever the filter says yes, from the page cache. SSD, HDD: thousand \
+                 negative queries per second, and times the Bloom filter. No device is read: these columns are \
+                 arithmetic, with file + EFPR x {} or {} µs. Learned: a sum of weights, trained on what is told; of \
+                 numbers on as many negatives as keys. The paper: EFPR 5-100 times less than a Bloom filter, members \
+                 at 1.5 times its cost, negatives at the same, total cost 1.4-130 times lower. Its learned filters, a \
+                 recurrent network: EFPR as stacked filters on URLs, as a Bloom filter or worse elsewhere, queries \
+                 90-190 times slower; sandwiched ones 3-90 times.",
                 options.ssd_us, options.hdd_us
             )
         };

@@ -19,14 +19,13 @@ use crate::measure::progress;
 use crate::stream::{Stream, scramble};
 use crate::table::Table;
 
-/// Samples in an epoch.
 const SAMPLES: u64 = 16;
 /// Rates of the broom filter of large remainders: the highest it has, and lower ones.
 const LARGE: [(&str, u32); 3] = [("large broom 2^-10", 10), ("large broom 2^-14", 14), ("large broom 2^-18", 18)];
 /// Queries of a simulation at most: where false positives are so rare that an epoch takes more, a size is left out.
 const MOST: f64 = 4e9;
 
-/// A filter whose parts can be looked at.
+/// A filter whose parts can be counted.
 trait Parts: Remove {
     fn parts(&self) -> Statistics;
     /// Keys that move for a false positive.
@@ -55,7 +54,6 @@ impl Parts for LargeBroom {
     }
 }
 
-/// What one filter went through.
 #[derive(Default, Serialize)]
 pub(super) struct Simulated {
     filter: &'static str,
@@ -178,7 +176,7 @@ fn attack(
     churn(broom, map, members, dice, found)
 }
 
-/// A tenth of the keys goes, one by one, and others come; every other one was there before.
+/// Replaces a tenth of the keys, one by one; every other new key was there before.
 fn churn(
     broom: &mut impl Parts,
     map: &mut Memory,
@@ -231,14 +229,16 @@ pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> 
         .text("lost", |s| s.lost)
         .table(
             format!(
-                "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8 unless named, seed {}. {machine}.",
+                "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8 \
+                 unless named, seed {}. {machine}.",
                 options.epochs, options.timing.seed
             ),
             format!(
-                "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per epoch: at the end of each; widest: the most in \
-                 one block. yard: keys that blocks had no room for; graves: deleted keys that are remembered. bits/item: the highest. reads/insert, \
-                 reads/delete: of the reverse map, without those of the keys moved meanwhile. A large broom has no blocks, and graves lie in its yard; sizes \
-                 at which its epochs take more than {MOST:.0e} queries are left out.{errors}"
+                "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per \
+                 epoch: at the end of each; widest: the most in one block. yard: keys that blocks had no room for; \
+                 graves: deleted keys that are remembered. bits/item: the highest. reads/insert, reads/delete: of the \
+                 reverse map, without those of the keys moved meanwhile. A large broom has no blocks, and graves lie \
+                 in its yard; sizes at which its epochs take more than {MOST:.0e} queries are left out.{errors}"
             ),
         )
 }

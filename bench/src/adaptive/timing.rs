@@ -20,7 +20,6 @@ use crate::measure::{self, Median as _, least_nanos, nanos_each, progress, turns
 use crate::stream::{Stream, scramble};
 use crate::table::{Table, number};
 
-/// What ratios are to.
 const REFERENCE: &str = "plain quotient";
 /// The most times the reference's that a query and an insertion may take.
 const TARGETS: [f64; 2] = [1.5, 2.0];
@@ -62,7 +61,7 @@ fn contestants(named: impl Fn(&str) -> bool) -> Vec<Contestant> {
 }
 
 impl Contestant {
-    /// What is full at load 1.
+    /// How many keys fill it at load 1.
     fn places(&self, keys: u64) -> u64 {
         match self.powers {
             // The power of two that is nearest.
@@ -88,7 +87,6 @@ crate::measured! {
         /// None: keys cannot be removed.
         delete: Option<f64>,
         delete_map: Option<f64>,
-        /// After an epoch of attack.
         attacked: Option<Attacked>,
     }
 }
@@ -114,12 +112,10 @@ struct Row {
     lost: u64,
 }
 
-/// All rows.
 #[derive(Serialize)]
 pub(super) struct Timings {
     rows: Vec<Row>,
     errors: Vec<String>,
-    /// Which targets are missed.
     missed: Vec<String>,
 }
 
@@ -194,7 +190,6 @@ fn missed(rows: &[Row], contestants: &[Contestant]) -> Vec<String> {
     missed
 }
 
-/// A filter that is being filled.
 struct Filled {
     subject: Box<dyn Subject>,
     members: Vec<u64>,
@@ -356,10 +351,12 @@ impl Timings {
                     options.keys, options.timing.queries, options.timing.rounds, options.timing.seed
                 ),
                 format!(
-                    "Times in ns of processor time per operation; in brackets, of these, what the reverse map in memory takes alone. attacked: after false \
-                     positives were looked for and reported until all keys had a new hash function (or a quarter as many as there are keys). ×: times the plain \
-                     quotient filter's at the same load and in the same round; insertions without the map. Targets: queries {} x, insertions {} x. \
-                     bits/item: allocated by the filter; reverse maps are not counted for anybody. {targets}.{errors}",
+                    "Times in ns of processor time per operation; in brackets, of these, what the reverse map in \
+                     memory takes alone. attacked: after false positives were looked for and reported until all keys \
+                     had a new hash function (or a quarter as many as there are keys). ×: times the plain quotient \
+                     filter's at the same load and in the same round; insertions without the map. Targets: queries {} \
+                     x, insertions {} x. bits/item: allocated by the filter; reverse maps are not counted for anybody. \
+                     {targets}.{errors}",
                     TARGETS[0], TARGETS[1]
                 ),
             );

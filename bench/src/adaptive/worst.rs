@@ -46,7 +46,6 @@ impl Histogram {
     }
 }
 
-/// What operations of one kind cost.
 #[derive(Default, Serialize)]
 struct Cost {
     words: Histogram,
@@ -62,8 +61,7 @@ impl Cost {
     }
 }
 
-/// One filter's operations.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Worst {
     filter: &'static str,
     queries: u64,
@@ -95,15 +93,7 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
     let mut members: Vec<u64> = (0..target).map(|_| dice.draw() | 1).collect();
     subject.work_all(Work::Insert, &members)?;
     let (mut pool, mut gone): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
-    let mut worst = Worst {
-        filter: entry.name,
-        queries: 0,
-        insert: Cost::default(),
-        delete: Cost::default(),
-        report: Cost::default(),
-        lost: 0,
-        errors: vec![],
-    };
+    let mut worst = Worst { filter: entry.name, ..Worst::default() };
     for _ in 0..options.operations {
         let draw = dice.draw();
         let at = |n: usize| place(scramble(draw), n);
@@ -173,9 +163,9 @@ pub(super) fn table(options: &Options, all: &[Worst]) -> Table {
         .table(
             format!("{} random operations on a filter for {} keys, {LOAD} full.", options.operations, options.keys),
             format!(
-                "words: of the filter, read or written by one operation and the moves that it makes, as its statistics say; map: reads and writes of \
-                 the reverse map. An operation in eight inserts, one deletes; a third of the queries are for old false positives, and a third of the keys that \
-                 come were there before.{faults}"
+                "words: of the filter, read or written by one operation and the moves that it makes, as its statistics \
+                 say; map: reads and writes of the reverse map. An operation in eight inserts, one deletes; a third of \
+                 the queries are for old false positives, and a third of the keys that come were there before.{faults}"
             ),
         )
 }

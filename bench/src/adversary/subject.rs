@@ -36,31 +36,29 @@ impl From<ChangeStats> for Cost {
     }
 }
 
-/// A filter with whatever it needs beside it.
+/// A filter, with its reverse map where it has one.
 pub(crate) trait Subject {
-    /// Whether the key may be in the set.
     fn ask(&self, key: u64) -> bool;
 
-    /// Puts in a key that is not there, takes one out that is, or reports a key that is not in the set though the filter said so.
+    /// Inserts a key that is not there, removes one that is, or reports a false positive.
     fn work(&mut self, work: Work, key: u64) -> Result<Cost, String>;
 
     /// Bits of the filter, without its reverse map.
     fn bits(&self) -> u64;
 
-    /// The share of strangers it promises to let through at most.
+    /// The fpr that it promises.
     fn fpr(&self) -> f64;
 
-    /// How often all keys have got a new hash function, if they ever do.
+    /// How often all keys have moved to a new hash function, if they ever do.
     fn epoch(&self) -> Option<u64> {
         None
     }
 
-    /// Whether keys can be taken out.
     fn deletes(&self) -> bool {
         true
     }
 
-    /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
+    /// Reports a false positive. Returns the members that the reverse map named; none without a map.
     fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         self.work(Work::Report, key).map(|stats| (stats, Vec::new()))
     }
@@ -73,7 +71,7 @@ pub(crate) trait Subject {
         self.work_all(work, keys).map(|_| None)
     }
 
-    /// Keys it says yes to. One call for all, so that the calls inside are direct.
+    /// How many of these keys match. One call for all, so that the calls inside are direct.
     fn count(&self, keys: &[u64]) -> usize {
         keys.iter().filter(|&&key| self.ask(key)).count()
     }
@@ -172,7 +170,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
     }
 }
 
-/// A filter that cannot be told anything.
+/// A filter that learns nothing from reports.
 pub(crate) struct Plain<F> {
     filter: F,
     hasher: Hasher,
@@ -193,7 +191,6 @@ pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Blo
     })
 }
 
-/// What an ordinary filter does.
 pub(crate) trait Ordinary {
     const REMOVES: bool;
     fn has(&self, key: u64) -> bool;

@@ -1,4 +1,4 @@
-//! an attack -> claims: the ways in which an adversary tries to be let in more often than promised.
+//! an attack -> claims: the ways in which an adversary tries to match more often than the fpr allows.
 //!
 //! All of them see only answers, but one (the second half of [`reinsert`]), which is told the key behind a false positive.
 
@@ -47,12 +47,11 @@ impl Trial {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Whether keys are taken out.
     pub(super) fn deletes(self) -> bool {
         matches!(self, Trial::Churn | Trial::Reinsert | Trial::Removed)
     }
 
-    /// Carries it out. `steps`: the keys that a report moves, as the filter promises.
+    /// Runs the trial. `steps`: the keys that a report moves, as the filter promises.
     pub(super) fn run(self, attack: &mut Attack, steps: f64) -> Vec<Claim> {
         match self {
             Trial::Fresh => fresh(attack),
@@ -216,7 +215,7 @@ fn concentrate(attack: &mut Attack) -> Vec<Claim> {
     wrong += times.iter().map(|&times| u64::from(times)).sum::<u64>();
     let chosen: Vec<u64> = pool.iter().zip(&times).filter(|pair| *pair.1 >= 2).map(|pair| *pair.0).collect();
     let mut claims = vec![Claim::rate(format!("of {asked} replays"), wrong, asked, rate)];
-    // Nobody was false twice: then there is nobody to hammer, which the claim above is about.
+    // No key was a false positive twice, so there is none to repeat.
     if chosen.is_empty() {
         return claims;
     }
@@ -375,7 +374,7 @@ fn reinsert(attack: &mut Attack) -> Vec<Claim> {
     claims
 }
 
-/// Who knows the key behind a false positive has that one taken out and put in again.
+/// An adversary who knows the member behind a false positive has it removed and inserted again.
 fn accused(attack: &mut Attack, rate: f64) -> Option<Claim> {
     /// False positives, and how often each is tried.
     const PAIRS: usize = 1000;

@@ -29,7 +29,7 @@ impl Wanted {
     }
 }
 
-/// What is measured unless something else is asked for.
+/// The default.
 pub(super) const DEFAULT: [Wanted; 7] = [
     Wanted::new(10.0, 0.03),
     Wanted::new(10.0, 0.01),
@@ -58,7 +58,6 @@ impl FromStr for Wanted {
     }
 }
 
-/// All structures at one lambda and one share.
 #[derive(Serialize)]
 pub(super) struct Group {
     wanted: Wanted,
@@ -68,7 +67,6 @@ pub(super) struct Group {
     pub(super) rows: Vec<Row>,
 }
 
-/// Measures what the options name.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let group = |&wanted: &Wanted| {
         let (keys, negatives) = options.sizes(wanted.lambda);

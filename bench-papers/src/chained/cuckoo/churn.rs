@@ -17,11 +17,10 @@ use super::{LOAD, draw, filled, percent, wrong};
 /// Turnovers after which predictions are checked.
 const MARKS: [f64; 6] = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0];
 
-/// Checks for every turnover.
 const CHECKS: usize = 20;
 
 /// A predictor through three turnovers.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Churned {
     name: String,
     load: f64,
@@ -31,11 +30,9 @@ pub(super) struct Churned {
     /// How often the predictor was built again, and how many keys were read for it, per change.
     resets: Option<u64>,
     reread: Option<f64>,
-    /// The largest size.
     mbit: f64,
     /// Keys in first buckets over keys in second ones, at the end.
     lambda: Option<f64>,
-    /// Keys in the stash at the end.
     stash: Option<usize>,
     /// Whether it may not be wrong.
     exact: bool,
@@ -161,13 +158,8 @@ fn churn(name: &str, live: &mut impl Live, mut keys: Vec<u64>, stream: &mut Stre
         name: name.into(),
         load: LOAD,
         wrong: vec![percent(live.wrong(&keys), many)],
-        worst: 0.0,
-        resets: None,
-        reread: None,
         mbit: live.bits() / 1e6,
-        lambda: None,
-        stash: None,
-        exact: false,
+        ..Churned::default()
     };
     for step in 1..=3 * many {
         let at = stream.below(many);
@@ -188,7 +180,6 @@ fn churn(name: &str, live: &mut impl Live, mut keys: Vec<u64>, stream: &mut Stre
     Ok(row)
 }
 
-/// A table of tamis.
 fn ours(predictor: Predictor, keys: &[u64], buckets: usize, stream: &mut Stream) -> Result<Churned, Box<dyn Error>> {
     let capacity = buckets as u64 * 45 / 100;
     let mut table = TableBuilder::with_capacity(capacity).slots(1).predictor(predictor).build::<u64, ()>()?;
@@ -266,9 +257,11 @@ pub(super) fn table(rows: &[Churned], options: &Options) -> Table {
         .number("stash", 0, |row| row.stash.map(|keys| keys as f64))
         .table(
             format!(
-                "Churn, not in the paper: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, another comes, one get.",
+                "Churn, not in the paper: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, \
+                 another comes, one get.",
                 options.n
             ),
-            "Read again: keys that resets read, per change. Mbit: the most. Lambda: at the end; Theorem 5.2 has 2.209 without removals.",
+            "Read again: keys that resets read, per change. Mbit: the most. Lambda: at the end; Theorem 5.2 has 2.209 \
+             without removals.",
         )
 }

@@ -18,7 +18,6 @@ use super::predict::{OneBloom, Predict, formula_bits};
 use super::slow::{Flat, Name, Record, Slow, name};
 use super::{LOAD, filled};
 
-/// A table and its predictor.
 #[derive(Serialize)]
 pub(super) struct Rival {
     name: String,
@@ -28,18 +27,15 @@ pub(super) struct Rival {
     /// Buckets read per get, of keys that are there and of others.
     present: f64,
     absent: f64,
-    /// Keys that are kept next to the table.
     stash: Option<usize>,
     /// Microseconds per get of a key that is there, by latency.
     micros: Vec<f64>,
-    /// Gets with a wrong answer.
     wrong: usize,
 }
 
 /// Looks up a key in a store of a latency, and adds the buckets that it has read.
 type Get<'a> = &'a dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>;
 
-/// What keys are looked up.
 struct Work<'a> {
     options: &'a Options,
     present: Vec<Name>,
@@ -211,7 +207,8 @@ pub(super) fn table(rivals: &[Rival], options: &Options) -> Table {
                 "Figure 10 (b): {} slots, keys of 36 bytes, values of 64, a store that takes so long to read a bucket.",
                 options.n
             ),
-            "Reads: buckets per get of a key that is there, and of one that is not. Times: microseconds of wall time per get \
-             of a key that is there, medians over the rounds; the wait is busy. EMOMA's insertion is simpler than its authors': its stash is ours.",
+            "Reads: buckets per get of a key that is there, and of one that is not. Times: microseconds of wall time \
+             per get of a key that is there, medians over the rounds; the wait is busy. EMOMA's insertion is simpler \
+             than its authors': its stash is ours.",
         )
 }

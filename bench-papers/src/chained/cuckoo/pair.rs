@@ -2,7 +2,6 @@
 
 use tamis_bench::stream::{place, scramble};
 
-/// No key.
 const EMPTY: u64 = 0;
 
 /// Two tables of as many buckets of one slot; keys are random numbers, none of them 0.
@@ -56,12 +55,10 @@ impl Pair {
         *self.at(key, second) = EMPTY;
     }
 
-    /// The number of keys in the second table.
     pub(super) fn seconds(&self) -> usize {
         self.keys(true).count()
     }
 
-    /// The keys of a table.
     pub(super) fn keys(&self, second: bool) -> impl Iterator<Item = u64> + '_ {
         self.tables[usize::from(second)].iter().copied().filter(|&key| key != EMPTY)
     }

@@ -26,7 +26,6 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// Both together.
     pub(crate) fn bits(self) -> f64 {
         self.first + self.second
     }
@@ -35,7 +34,6 @@ impl Stages {
         if other.bits() < self.bits() { other } else { self }
     }
 
-    /// One approximate filter and nothing else.
     fn approximate(eps: f64) -> Stages {
         Stages { first: if eps == 1.0 { 0.0 } else { -eps.log2() }, second: 0.0 }
     }

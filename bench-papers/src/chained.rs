@@ -5,16 +5,18 @@
 //! structure, cells in sliding windows and 1.13 of them per entry ([`Table::bloomier`]).
 
 use std::error::Error;
+use std::f64::consts::LOG2_E;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::bounds::{and_limit, f};
 use tamis::{Base, Kind};
+use tamis_bench::args::{Timing, is_named};
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{self, Table as Printed, number};
+use tamis_bench::table::{self, Table as Printed, rows_of, some};
 
 use crate::bounds;
 use crate::mapped;
@@ -32,12 +34,13 @@ mod threshold;
 mod zipf;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.help("Rounds; the tables show medians. 0 leaves figure 7 and table 2 out")))]
 pub(crate) struct Options {
     /// Which applications; without it figures 4, 6, 7 and table 2.
     #[arg(long, value_enum, value_delimiter = ',')]
     apps: Vec<App>,
-    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels; of learned
-    /// filters at most so many.
+    /// Keys of figure 7 and table 2, symbols of figure 8, keys of functions, slots of cuckoo tables, keys of levels, and most
+    /// keys of learned filters.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
     /// Negatives per key.
@@ -62,18 +65,11 @@ pub(crate) struct Options {
     /// Only structures whose name contains one of these, in figures 7 and 8 and the tables after it.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
-    /// Rounds; the tables show medians. 0 leaves figure 7 and table 2 out.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
 }
 
-/// An application.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 enum App {
     /// Static dictionaries, section 5.1: figures 6 and 7, table 2.
@@ -104,10 +100,6 @@ impl Options {
         self.apps.is_empty() || self.has(App::Dictionary)
     }
 
-    fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| name.contains(part))
-    }
-
     fn check(&self) -> Result<(), &'static str> {
         let maps = self.apps.iter().any(|&app| !matches!(app, App::Dictionary | App::Cascade));
         match () {
@@ -116,7 +108,7 @@ impl Options {
             }
             () if self.omegas.iter().any(|&omega| omega < 2) => Err("--omegas must be at least 2"),
             () if self.widths.iter().any(|width| !(1..=32).contains(width)) => Err("--widths must be from 1 to 32"),
-            () if maps && self.rounds == 0 => Err("maps need --rounds of at least 1"),
+            () if maps && self.timing.rounds == 0 => Err("maps need --rounds of at least 1"),
             () if self.has(App::Cuckoo) && self.n < 1000 => Err("cuckoo tables need --n of at least 1000"),
             () if self.latencies.iter().any(|us| !(0.0..=1e6).contains(us)) => Err("--latencies must be from 0 to 1e6"),
             () => Ok(()),
@@ -219,14 +211,12 @@ fn structures() -> Vec<Listed> {
     theirs.into_iter().chain(ours::chained()).collect()
 }
 
-/// Figure 7 at one lambda.
 #[derive(Serialize)]
 struct Group {
     lambda: u32,
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -244,12 +234,11 @@ pub(crate) struct Report<'a> {
     learned: Vec<learned::Row>,
 }
 
-/// Computes and measures.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     options.check()?;
-    let mut stream = Stream::new(options.seed);
+    let mut stream = Stream::new(options.timing.seed);
     let throughput =
-        if options.dictionary() && options.rounds > 0 { measured(options, &mut stream) } else { Vec::new() };
+        if options.dictionary() && options.timing.rounds > 0 { measured(options, &mut stream) } else { Vec::new() };
     let thresholds = match options.threshold_keys {
         n if n > 0 && options.dictionary() => {
             options.lambdas.iter().map(|&lambda| threshold::point(n, lambda)).collect::<Result<_, _>>()?
@@ -263,13 +252,12 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let huffman = of(App::Huffman, huffman::run);
     let zipf = of(App::Zipf, zipf::run);
     let functions = of(App::Functions, functions::run);
-    let cascades = if options.has(App::Cascade) { cascade::run(options, &mut stream)? } else { Default::default() };
-    let cuckoo = if options.has(App::Cuckoo) { cuckoo::run(options, &mut stream)? } else { Default::default() };
-    let lsm = if options.has(App::Lsm) { lsm::run(options, &mut stream)? } else { Default::default() };
-    let learned = if options.has(App::Learned) { learned::run(options)? } else { Default::default() };
-    let machine = Machine::read();
+    let cascades = options.has(App::Cascade).then(|| cascade::run(options, &mut stream)).transpose()?;
+    let cuckoo = options.has(App::Cuckoo).then(|| cuckoo::run(options, &mut stream)).transpose()?;
+    let lsm = options.has(App::Lsm).then(|| lsm::run(options, &mut stream)).transpose()?;
+    let learned = options.has(App::Learned).then(|| learned::run(options)).transpose()?;
     let report = Report {
-        machine,
+        machine: Machine::read(),
         options,
         surface,
         thresholds,
@@ -277,10 +265,10 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         huffman,
         zipf,
         functions,
-        cascades,
-        cuckoo,
-        lsm,
-        learned,
+        cascades: cascades.unwrap_or_default(),
+        cuckoo: cuckoo.unwrap_or_default(),
+        lsm: lsm.unwrap_or_default(),
+        learned: learned.unwrap_or_default(),
     };
     let listed = report.throughput.iter().any(|group| !group.rows.is_empty());
     if !options.only.is_empty() && !listed && report.maps().all(|group| group.rows.is_empty()) {
@@ -289,21 +277,19 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(report)
 }
 
-/// Figure 7.
 fn measured(options: &Options, stream: &mut Stream) -> Vec<Group> {
-    let all: Vec<Listed> = structures().into_iter().filter(|listed| options.wants(&listed.name)).collect();
+    let all: Vec<Listed> = structures().into_iter().filter(|listed| is_named(&options.only, &listed.name)).collect();
     let group = |&lambda: &u32| {
         let lists = |stream: &mut Stream| (stream.take(options.n), stream.take(options.n * lambda as usize));
-        let rows = listed::compare(&all, options.rounds, stream, lists, 0, options.queries);
+        let rows = listed::compare(&all, &options.timing, stream, lists, 0);
         Group { lambda, rows }
     };
     options.lambdas.iter().map(group).collect()
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter was exact and every map right.
     fn is_clean(&self) -> bool {
-        self.throughput.iter().flat_map(|group| &group.rows).all(|row| row.wrong.describe().is_empty())
+        self.throughput.iter().flat_map(|group| &group.rows).all(Row::is_clean)
             && self.maps().flat_map(|group| &group.rows).all(mapped::Row::is_clean)
             && self.cascades.iter().all(cascade::Row::is_clean)
             && self.cuckoo.is_clean()
@@ -312,185 +298,126 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Printed> {
+        let Report { options, machine, .. } = self;
         let mut tables = Vec::new();
-        if !self.surface.is_empty() {
-            tables.push(self.surface_table());
-        }
-        if !self.thresholds.is_empty() {
-            tables.push(threshold::table(&self.thresholds, self.options.threshold_keys));
-        }
-        if !self.throughput.is_empty() {
-            tables.push(self.throughput_table());
-            tables.push(self.summary_table());
-        }
-        let maps: [(_, maps::Print); 3] =
-            [(&self.huffman, huffman::table), (&self.zipf, zipf::table), (&self.functions, functions::table)];
-        let maps = maps.into_iter().filter(|(groups, _)| !groups.is_empty());
-        tables.extend(maps.map(|(groups, table)| table(groups, self.options, &self.machine)));
-        tables.extend((!self.cascades.is_empty()).then(|| cascade::table(&self.cascades, self.options)));
-        tables.extend(self.cuckoo.tables(self.options));
-        tables.extend((!self.lsm.is_empty()).then(|| lsm::table(&self.lsm, self.options)));
-        tables.extend((!self.learned.is_empty()).then(|| learned::table(&self.learned)));
+        tables.extend(some(&self.surface, |_| self.surface_table()));
+        tables.extend(some(&self.thresholds, |points| threshold::table(points, options.threshold_keys)));
+        tables.extend(some(&self.throughput, |_| self.throughput_table()));
+        tables.extend(self.throughput.last().map(|group| self.summary_table(group)));
+        tables.extend(some(&self.huffman, |groups| huffman::table(groups, options, machine)));
+        tables.extend(some(&self.zipf, |groups| zipf::table(groups, options, machine)));
+        tables.extend(some(&self.functions, |groups| functions::table(groups, options, machine)));
+        tables.extend(some(&self.cascades, |rows| cascade::table(rows, options)));
+        tables.extend(self.cuckoo.tables(options));
+        tables.extend(some(&self.lsm, |rows| lsm::table(rows, options)));
+        tables.extend(some(&self.learned, learned::table));
         tables
     }
 }
 
 impl Report<'_> {
-    /// What was measured on maps.
     fn maps(&self) -> impl Iterator<Item = &maps::Group> {
         [&self.huffman, &self.zipf, &self.functions].into_iter().flatten()
     }
 
     fn surface_table(&self) -> Printed {
-        let cells = |p: &Surface| {
-            let over = |bits: f64| format!("{:+.0}", (bits / p.bound - 1.0) * 100.0);
-            vec![
-                format!("{}, {}", p.eps, p.lambda),
-                format!("{:.3}", p.bound),
-                format!("{:.3}", p.single),
-                over(p.single),
-                format!("{:.3}", p.chained),
-                over(p.chained),
-                format!("{:.3}", p.limit),
-                number(p.built, 3),
-                p.built.map_or("-".into(), over),
-                number(p.steered, 3),
-                p.steered.map_or("-".into(), over),
-            ]
-        };
-        let columns = [
-            "eps, lambda",
-            "bound",
-            "one Bloomier",
-            "+ %",
-            "chained",
-            "+ %",
-            "limit of &",
-            "tamis chained",
-            "+ %",
-            "steered",
-            "+ %",
-        ];
-        Printed {
-            head: "Figure 4: bits per key of perfect structures (C = 1).".into(),
-            columns: columns.map(String::from).to_vec(),
-            rows: self.surface.iter().map(cells).collect(),
-            note: format!(
-                "Limit of &: Theorem 4.2, of any number of single filters. Tamis chained (on ribbons) and steered are no \
-                 calculations: files, {} keys. The paper, at eps = 0 and lambda = 16: one Bloomier \
-                 filter 210 % over the bound, chained 8 %.",
-                self.options.threshold_keys
-            ),
-        }
+        let over = |bits: f64, p: &Surface| format!("{:+.0}", (bits / p.bound - 1.0) * 100.0);
+        let some_over = |bits: Option<f64>, p| bits.map_or("-".into(), |bits| over(bits, p));
+        Printed::of(&self.surface)
+            .text("eps, lambda", |p| format!("{}, {}", p.eps, p.lambda))
+            .number("bound", 3, |p| p.bound)
+            .number("one Bloomier", 3, |p| p.single)
+            .text("+ %", |p| over(p.single, p))
+            .number("chained", 3, |p| p.chained)
+            .text("+ %", |p| over(p.chained, p))
+            .number("limit of &", 3, |p| p.limit)
+            .number("tamis chained", 3, |p| p.built)
+            .text("+ %", |p| some_over(p.built, p))
+            .number("steered", 3, |p| p.steered)
+            .text("+ %", |p| some_over(p.steered, p))
+            .table(
+                "Figure 4: bits per key of perfect structures (C = 1).",
+                format!(
+                    "Limit of &: Theorem 4.2, of any number of single filters. Tamis chained (on ribbons) and steered \
+                     are no calculations: files, {} keys. The paper, at eps = 0 and lambda = 16: one Bloomier filter \
+                     210 % over the bound, chained 8 %.",
+                    self.options.threshold_keys
+                ),
+            )
     }
 
     fn throughput_table(&self) -> Printed {
-        let mut rows = Vec::new();
-        for group in &self.throughput {
-            let elements = (self.options.n * (group.lambda as usize + 1)) as f64;
-            for row in &group.rows {
-                // The exact filter of the same make.
-                let ours = row.name.starts_with("tamis");
-                let mut exact = group.rows.iter().filter(|row| row.name.contains("exact"));
-                let first = exact.find(|row| row.name.starts_with("tamis") == ours).and_then(|row| row.median.as_ref());
-                let sample = row.median.as_ref();
-                let more = |field: fn(&listed::Sample) -> f64| {
-                    number(sample.zip(first).map(|(s, f)| (field(f) / field(s) - 1.0) * 100.0), 0)
-                };
-                let bits = sample.map(|s| s.bits / self.options.n as f64);
-                let less = sample.zip(first).map(|(s, f)| (1.0 - s.bits / f.bits) * 100.0);
-                rows.push(vec![
-                    format!("{}, {}", group.lambda, row.name),
-                    number(bits, 3),
-                    number(bits.map(|bits| bits / f(0.0, f64::from(group.lambda))), 3),
-                    number(less, 1),
-                    number(sample.map(|s| elements / s.build / 1e3), 2),
-                    more(|s| s.build),
-                    number(sample.map(|s| 1e3 / s.mixed), 1),
-                    more(|s| s.mixed),
-                    row.wrong.describe(),
-                ]);
-            }
-        }
-        let columns = [
-            "lambda, structure",
-            "bits/key",
-            "over the bound",
-            "less space %",
-            "build Mops",
-            "faster %",
-            "query Mops",
-            "faster %",
-            "wrong",
-        ];
-        Printed {
-            head: format!(
-                "Figure 7: {} keys, {} rounds, seed {}. {}.",
-                self.options.n, self.options.rounds, self.options.seed, self.machine
-            ),
-            columns: columns.map(String::from).to_vec(),
-            rows,
-            note: "Mops: million elements per second of one thread; a build counts keys and negatives, a query asks for \
-                   both as often as they are listed. Percentages: against the exact filter of the same make. The paper's \
-                   structure has 32-bit words here, of which it uses a bit: larger tables leave the cache, which \
-                   flatters the smaller one; those of tamis are packed. The paper, at lambda = 16: 64 % less space, \
-                   building 407 % faster, queries 103 %."
-                .into(),
-        }
+        // The exact filter of the same make.
+        let exact = |group: &Group, row: &Row, field: fn(&listed::Sample) -> f64| {
+            let mut exact = group.rows.iter().filter(|row| row.name.contains("exact"));
+            exact.find(|exact| exact.name.starts_with("tamis") == row.name.starts_with("tamis"))?.median(field)
+        };
+        let faster = |(group, row): (&Group, &Row), field: fn(&listed::Sample) -> f64| {
+            Some((exact(group, row, field)? / row.median(field)? - 1.0) * 100.0)
+        };
+        let n = self.options.n as f64;
+        let Options { timing: Timing { rounds, seed, .. }, .. } = self.options;
+        Printed::of(rows_of(&self.throughput, |group| &group.rows))
+            .text("lambda, structure", |(group, row)| format!("{}, {}", group.lambda, row.name))
+            .number("bits/key", 3, |(_, row)| row.median(|s| s.bits / n))
+            .number("over the bound", 3, |(group, row)| row.median(|s| s.bits / n / f(0.0, f64::from(group.lambda))))
+            .number("less space %", 1, |(group, row)| {
+                Some((1.0 - row.median(|s| s.bits)? / exact(group, row, |s| s.bits)?) * 100.0)
+            })
+            .number("build Mops", 2, |(group, row)| {
+                row.median(|s| (self.options.n * (group.lambda as usize + 1)) as f64 / s.build / 1e3)
+            })
+            .number("faster %", 0, |both| faster(both, |s| s.build))
+            .number("query Mops", 1, |(_, row)| row.median(|s| 1e3 / s.mixed))
+            .number("faster %", 0, |both| faster(both, |s| s.mixed))
+            .text("wrong", |(_, row)| row.wrong.describe())
+            .table(
+                format!("Figure 7: {n} keys, {rounds} rounds, seed {seed}. {}.", self.machine),
+                "Mops: million elements per second of one thread; a build counts keys and negatives, a query asks for \
+                 both as often as they are listed. Percentages: against the exact filter of the same make. The paper's \
+                 structure has 32-bit words here, of which it uses a bit: larger tables leave the cache, which \
+                 flatters the smaller one; those of tamis are packed. The paper, at lambda = 16: 64 % less space, \
+                 building 407 % faster, queries 103 %.",
+            )
     }
 
     /// Table 2 at the largest lambda, with measured numbers next to the paper's orders of growth.
-    fn summary_table(&self) -> Printed {
-        let Some(group) = self.throughput.last() else { return self.surface_table() };
+    fn summary_table(&self, group: &Group) -> Printed {
         let (n, lambda) = (self.options.n as f64, f64::from(group.lambda));
-        let find =
-            |part: &str| group.rows.iter().find(|row| row.name.contains(part)).and_then(|row| row.median.as_ref());
-        let row = |name: &str, growth: [&str; 3], formula: f64, sample: Option<&listed::Sample>| {
-            let mut cells = vec![name.to_string()];
-            cells.extend(growth.map(String::from));
-            cells.push(format!("{formula:.3}"));
-            cells.push(number(sample.map(|s| s.bits / n), 3));
-            cells.push(number(sample.map(|s| s.build * 1e6 / (n * (lambda + 1.0))), 1));
-            cells.push(number(sample.map(|s| (s.peak - s.bits) / n), 0));
-            cells
-        };
-        let [bloom, approximate] = [std::f64::consts::LOG2_E, CELLS * (lambda * n).log2()];
-        let rows = vec![
-            row(
-                "chained, &",
-                ["O(u)", "C n log(2 e lambda ln 2)", "Omega(n log n)"],
+        let find = |part: &str| group.rows.iter().find(|row| row.name.contains(part))?.median.as_ref();
+        // The paper's columns, the formula, and what was measured.
+        let rows = [
+            (
+                ["chained, &", "O(u)", "C n log(2 e lambda ln 2)", "Omega(n log n)"],
                 CELLS * bounds::chained(0.0, lambda).bits(),
                 find("chained, as"),
             ),
-            row(
-                "cascade, & ~, Bloom",
-                ["O(u log log n)", "C' n log 4 e lambda", "/"],
-                bloom * bounds::cascade(lambda, 1.0),
+            (
+                ["cascade, & ~, Bloom", "O(u log log n)", "C' n log 4 e lambda", "/"],
+                LOG2_E * bounds::cascade(lambda, 1.0),
                 find("cascade"),
             ),
-            row("approximate Bloomier", ["O(n)", "O(n log lambda n)", "/"], approximate, find("approximate")),
-            row("exact Bloomier", ["O(u)", "C u", "Omega(u log u)"], CELLS * (lambda + 1.0), find("exact Bloomier")),
-            row("bound", ["linear", "n f(0, lambda)", "/"], f(0.0, lambda), None),
+            (
+                ["approximate Bloomier", "O(n)", "O(n log lambda n)", "/"],
+                CELLS * (lambda * n).log2(),
+                find("approximate"),
+            ),
+            (["exact Bloomier", "O(u)", "C u", "Omega(u log u)"], CELLS * (lambda + 1.0), find("exact Bloomier")),
+            (["bound", "linear", "n f(0, lambda)", "/"], f(0.0, lambda), None),
         ];
-        let columns = [
-            "eps = 0",
-            "time",
-            "space",
-            "more while building",
-            "formula bits/key",
-            "measured",
-            "build ns/element",
-            "more bits/key",
-        ];
-        Printed {
-            head: format!("Table 2, at lambda = {lambda} and {n} keys."),
-            columns: columns.map(String::from).to_vec(),
-            rows,
-            note: "Time, space and what more is needed while building are the paper's columns; / is no more than the filter. u = \
-                   (lambda + 1) n, C = 1.13, C' = 1.44. Formulas and the columns after them are ours. For the cascade \
-                   the paper's proof leads to C' n (log lambda + 2.885), which is the formula here. Approximate: at a rate of 1/(lambda n), with which one listed negative passes on average."
-                .into(),
-        }
+        Printed::of(&rows)
+            .texts(["eps = 0", "time", "space", "more while building"], |(paper, ..)| paper)
+            .number("formula bits/key", 3, |(_, formula, _)| *formula)
+            .number("measured", 3, |(.., sample)| sample.map(|s| s.bits / n))
+            .number("build ns/element", 1, |(.., sample)| sample.map(|s| s.build * 1e6 / (n * (lambda + 1.0))))
+            .number("more bits/key", 0, |(.., sample)| sample.map(|s| (s.peak - s.bits) / n))
+            .table(
+                format!("Table 2, at lambda = {lambda} and {n} keys."),
+                "Time, space and what more is needed while building are the paper's columns; / is no more than the \
+                 filter. u = (lambda + 1) n, C = 1.13, C' = 1.44. Formulas and the columns after them are ours. For \
+                 the cascade the paper's proof leads to C' n (log lambda + 2.885), which is the formula here. \
+                 Approximate: at a rate of 1/(lambda n), with which one listed negative passes on average.",
+            )
     }
 }
 
@@ -539,9 +466,7 @@ mod tests {
             widths: vec![1, 8, 32],
             latencies: vec![0.0],
             only: Vec::new(),
-            rounds: 1,
-            queries: 1000,
-            seed: 1,
+            timing: Timing { rounds: 1, queries: 1000, seed: 1 },
         }
     }
 
@@ -624,7 +549,7 @@ mod tests {
         refused(|options| options.n = 0);
         refused(|options| options.omegas.push(1));
         refused(|options| options.widths.push(33));
-        refused(|options| options.rounds = 0);
+        refused(|options| options.timing.rounds = 0);
         refused(|options| options.latencies.push(-1.0));
         refused(|options| options.apps.push(App::Cuckoo));
         refused(|options| options.only.push("no such map".into()));

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::table::{self, Table};
 
@@ -25,25 +26,22 @@ mod targets;
 mod tuned;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.default_value("5")))]
+#[command(mut_arg("queries", |arg| arg.default_value("10000").help("Absent keys that are queried, and present ones")))]
 pub(crate) struct Options {
     /// What to do [default: everything].
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
     /// How much of the generated data: 1 has 3,708,886 pairs like RCV1-X, 4.2 million like AmazonCat, 20 million in 256 sets.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Rounds of timings; the tables show medians.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Absent keys that are asked for, and present ones.
-    #[arg(long, default_value_t = 10_000)]
-    queries: usize,
-    /// Keys that are added for every number of sets. (The paper has 1,000.)
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Keys to add for every number of sets (the paper has 1,000).
     #[arg(long, default_value_t = 1000)]
     probes: usize,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
 /// Bits of the paper's statements about RCV1-X.
@@ -53,7 +51,6 @@ const RCV1_BITS: f64 = 5e7;
 const MULTIPLICITIES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 impl Options {
-    /// The memory of RCV1-X at this scale.
     fn rcv1_bits(&self) -> u64 {
         (RCV1_BITS * self.scale) as u64
     }
@@ -63,15 +60,14 @@ impl Options {
     }
 
     fn rcv1(&self) -> Load {
-        generated::rcv1(self.scale, self.seed).with_probes(self.probes, &MULTIPLICITIES, self.seed)
+        generated::rcv1(self.scale, self.timing.seed).with_probes(self.probes, &MULTIPLICITIES, self.timing.seed)
     }
 
     fn amazon(&self) -> Load {
-        generated::amazon(self.scale, self.seed).with_probes(self.probes, &MULTIPLICITIES, self.seed)
+        generated::amazon(self.scale, self.timing.seed).with_probes(self.probes, &MULTIPLICITIES, self.timing.seed)
     }
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -101,29 +97,10 @@ enum Part {
     Targets,
 }
 
-impl Part {
-    const ALL: [Part; 12] = [
-        Part::Figure2,
-        Part::Figure4,
-        Part::Figure5,
-        Part::Figure6,
-        Part::Figure7,
-        Part::Figure8,
-        Part::Figure11,
-        Part::Figure12,
-        Part::Figure13,
-        Part::Tuned,
-        Part::Pairs,
-        Part::Targets,
-    ];
-}
-
-/// The countries of web origins.
 fn countries(dir: &Path) -> Result<Load, Box<dyn Error>> {
     Ok(real::countries(&data::read(&dir.join("multiset/crux-origin-countries.tsv.zst"))?))
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -134,9 +111,8 @@ pub(crate) struct Report<'a> {
     skipped: Option<&'static str>,
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    if !(options.scale > 0.0 && options.scale <= 100.0) || options.queries == 0 || options.probes == 0 {
+    if !(options.scale > 0.0 && options.scale <= 100.0) || options.timing.queries == 0 || options.probes == 0 {
         return Err("--scale must be more than 0 and at most 100, --queries and --probes at least 1".into());
     }
     let folder = data::folder();
@@ -219,24 +195,22 @@ fn of_files(options: &Options, folder: Option<&Path>, figures: &mut Vec<Grid>) -
         drop((countries, genomes));
         tuned::every_pair(&options.rcv1(), &mut grid);
         tuned::every_pair(&options.amazon(), &mut grid);
-        tuned::every_pair(&generated::large(options.scale, options.seed), &mut grid);
+        tuned::every_pair(&generated::large(options.scale, options.timing.seed), &mut grid);
         figures.push(grid);
     }
     Ok(())
 }
 
 impl table::Report for Report<'_> {
-    /// Whether nothing was lost and everything could be built.
     fn is_clean(&self) -> bool {
         self.figures.iter().all(Grid::is_clean) && self.targets.as_ref().is_none_or(targets::Targets::is_clean)
     }
 
     fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = self.figures.iter().map(Grid::table).collect();
-        let head = || format!("Targets, at scale {}.", self.options.scale);
-        tables.extend(self.targets.as_ref().map(|targets| targets.table(head())));
+        tables.extend(self.targets.as_ref().map(|targets| targets.table(self.options.scale)));
         if let Some(first) = tables.first_mut() {
-            let Options { rounds, seed, .. } = self.options;
+            let Timing { rounds, seed, .. } = self.options.timing;
             first.head = format!("{} {}, rounds: {rounds}, seed {seed}.", first.head, self.machine);
         }
         if let (Some(last), Some(skipped)) = (tables.last_mut(), self.skipped) {

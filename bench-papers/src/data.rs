@@ -21,12 +21,10 @@ pub(crate) struct Sets {
 /// The text behind every number.
 pub(crate) type Named = HashMap<u64, Vec<u8>>;
 
-/// The folder of data, if there is one.
 pub(crate) fn folder() -> Option<PathBuf> {
     std::env::var_os("TAMIS_DATA").map(PathBuf::from).filter(|dir| dir.is_dir())
 }
 
-/// The whole of a compressed file.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let named = |e: std::io::Error| format!("{}: {e}", file.file_name().unwrap_or_default().display());
     let open = File::open(file).map_err(named)?;
@@ -123,7 +121,6 @@ fn in_order<'a>(keys: impl Iterator<Item = &'a [u8]>, negatives: impl Iterator<I
 
 /// Names of hosts: members, and negatives in the order of their ranks.
 pub(crate) struct Names {
-    /// Where they come from.
     pub(crate) source: &'static str,
     pub(crate) members: Vec<Vec<u8>>,
     pub(crate) negatives: Vec<Vec<u8>>,

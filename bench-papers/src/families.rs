@@ -13,12 +13,13 @@
 use std::collections::HashMap;
 use std::error::Error;
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use serde::Serialize;
+use tamis_bench::args::is_named;
 use tamis_bench::machine::Machine;
-use tamis_bench::measure::{self, cpu, nanos_each};
+use tamis_bench::measure::{self, cpu, nanos_each, progress};
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{self, Table, number};
+use tamis_bench::table::{self, Table};
 
 use self::built::{Answers, Family, Known, Made};
 use self::load::{Law, Workload};
@@ -29,26 +30,27 @@ mod load;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
-    /// Members at most.
+    /// Most members.
     #[arg(long, default_value_t = 20_000)]
     n: usize,
-    /// Negatives for every member at most.
+    /// Most negatives per member.
     #[arg(long, default_value_t = 5)]
     negatives_per_key: usize,
     /// Bits per member that filters may take.
     #[arg(long, value_delimiter = ',', default_values_t = [8.0, 12.0])]
     bits: Vec<f64>,
-    /// Queries of a log, for every negative.
+    /// Queries in the log, per negative.
     #[arg(long, default_value_t = 1.0)]
     log: f64,
-    /// Queries of a workload.
+    /// Queries per workload.
     #[arg(long, default_value_t = 200_000)]
     queries: usize,
-    /// Seeds: of hashes, secrets, logs and queries.
+    /// Number of seeds of hashes, secrets, logs and queries.
     #[arg(long, default_value_t = 10)]
     seeds: u64,
     /// Kinds of queries.
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Workload::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Workload::value_variants().to_vec())]
     workloads: Vec<Workload>,
     /// Only families whose name contains one of these.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
@@ -74,7 +76,6 @@ struct Row {
     wrong: Vec<String>,
 }
 
-/// A workload and a budget.
 #[derive(Serialize)]
 struct Group {
     workload: Workload,
@@ -82,7 +83,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -93,7 +93,6 @@ pub(crate) struct Report<'a> {
     groups: Vec<Group>,
 }
 
-/// What one seed showed.
 struct Sample {
     bytes: f64,
     model: f64,
@@ -106,7 +105,6 @@ struct Sample {
 /// None where the bytes are too few for a filter of the family.
 type Outcome = Result<Option<Sample>, String>;
 
-/// One seed: names, logs and queries.
 struct Round<'a> {
     options: &'a Options,
     members: Vec<&'a [u8]>,
@@ -140,7 +138,6 @@ impl Round<'_> {
         Ok((rate, nanos_each(time, queries.len())))
     }
 
-    /// Members that do not match.
     fn lost(&self, filter: &Answers) -> usize {
         self.members.iter().filter(|key| !filter.contains(key)).count()
     }
@@ -166,7 +163,7 @@ impl Round<'_> {
         for family in self.options.families() {
             let mut shared: Option<Made> = None;
             for &workload in &workloads {
-                eprint!("\r\x1b[Kseed {}, {bits} bits, {}: {}", self.seed, workload.name(), family.name());
+                progress(format_args!("seed {}, {bits} bits, {}: {}", self.seed, workload.name(), family.name()));
                 let unlisted = workload.unlisted_share(missed);
                 let mut one = || -> Outcome {
                     if shared.is_none() || family.depends_on_queries() {
@@ -194,19 +191,16 @@ impl Round<'_> {
                 found(workload, family, one());
             }
         }
-        eprint!("\r\x1b[K");
+        progress("");
     }
 }
 
 impl Options {
     fn families(&self) -> impl Iterator<Item = Family> {
-        let wanted =
-            |family: &Family| self.only.is_empty() || self.only.iter().any(|part| family.name().contains(part));
-        Family::ALL.into_iter().filter(wanted)
+        Family::all().filter(|family| is_named(&self.only, family.name()))
     }
 }
 
-/// Measures every family on every workload.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.n == 0 || options.negatives_per_key == 0 || options.queries < 10 || options.seeds == 0 {
         return Err("--n, --negatives-per-key and --seeds must be at least 1, --queries at least 10".into());
@@ -273,7 +267,7 @@ impl Row {
 impl Group {
     /// The planner's rate over that of the best filter that is neither learned nor adaptive.
     fn over_best(&self) -> Option<f64> {
-        let is_static = |row: &&Row| Family::ALL.iter().any(|family| family.is_static() && family.name() == row.name);
+        let is_static = |row: &&Row| Family::all().any(|family| family.is_static() && family.name() == row.name);
         let best = self.rows.iter().filter(is_static).map(|row| row.rate).min_by(f64::total_cmp)?;
         let planner = self.rows.iter().find(|row| row.name == Family::Planner.name())?;
         Some(planner.rate / best)
@@ -305,48 +299,30 @@ impl table::Report for Report<'_> {
 
     fn tables(&self) -> Vec<Table> {
         let bits = |bytes: f64| 8.0 * bytes / self.members as f64;
-        let row = |group: &Group, row: &Row| {
-            let mut wrong = row.wrong.clone();
-            wrong.extend(group.over_budget(row, self.members).then(|| "over the budget".to_string()));
-            vec![
-                format!("{}, {}", group.bits, row.name),
-                number(Some(bits(row.bytes)).filter(|bits| bits.is_finite()), 2),
-                number(Some(bits(row.model)).filter(|bits| *bits > 0.0), 2),
-                percent(row.rate),
-                percent(row.spread),
-                percent(row.ribbon),
-                number(Some(row.rate / row.ribbon).filter(|ratio| ratio.is_finite()), 2),
-                number(Some(row.query).filter(|nanos| nanos.is_finite()), 0),
-                number(Some(row.build).filter(|seconds| seconds.is_finite()), 2),
-                wrong.join(", "),
-            ]
+        let finite = |number: f64| Some(number).filter(|number| number.is_finite());
+        let wrong = |group: &Group, row: &Row| {
+            let over = group.over_budget(row, self.members).then(|| "over the budget".to_string());
+            row.wrong.iter().cloned().chain(over).collect::<Vec<_>>().join(", ")
         };
-        let columns = [
-            "bits, family",
-            "bits/key",
-            "model",
-            "fpr %",
-            "±",
-            "ribbon %",
-            "of ribbon",
-            "query ns",
-            "build s",
-            "wrong",
-        ];
         let table = |&workload: &Workload| {
-            let groups = || self.groups.iter().filter(|group| group.workload == workload);
-            let over = groups().filter_map(|group| Some(format!("{:.2} at {} bits", group.over_best()?, group.bits)));
+            let groups: Vec<&Group> = self.groups.iter().filter(|group| group.workload == workload).collect();
+            let over =
+                groups.iter().filter_map(|group| Some(format!("{:.2} at {} bits", group.over_best()?, group.bits)));
             let over = over.collect::<Vec<_>>().join(", ");
-            Table {
-                head: format!("Queries: {}.", workload.name()),
-                columns: columns.map(String::from).to_vec(),
-                rows: groups().flat_map(|group| group.rows.iter().map(|it| row(group, it))).collect(),
-                note: if over.is_empty() {
-                    over
-                } else {
-                    format!("Planner over the best of ribbon and stacks: {over}.")
-                },
-            }
+            let over =
+                if over.is_empty() { over } else { format!("Planner over the best of ribbon and stacks: {over}.") };
+            Table::of(groups.iter().flat_map(|&group| group.rows.iter().map(move |row| (group, row))))
+                .text("bits, family", |(group, row)| format!("{}, {}", group.bits, row.name))
+                .number("bits/key", 2, |(_, row)| finite(bits(row.bytes)))
+                .number("model", 2, |(_, row)| Some(bits(row.model)).filter(|bits| *bits > 0.0))
+                .text("fpr %", |(_, row)| percent(row.rate))
+                .text("±", |(_, row)| percent(row.spread))
+                .text("ribbon %", |(_, row)| percent(row.ribbon))
+                .number("of ribbon", 2, |(_, row)| finite(row.rate / row.ribbon))
+                .number("query ns", 0, |(_, row)| finite(row.query))
+                .number("build s", 2, |(_, row)| finite(row.build))
+                .text("wrong", |(group, row)| wrong(group, row))
+                .table(format!("Queries: {}.", workload.name()), over)
         };
         let mut tables: Vec<Table> = self.options.workloads.iter().map(table).collect();
         if let Some(first) = tables.first_mut() {
@@ -356,10 +332,10 @@ impl table::Report for Report<'_> {
             );
         }
         if let Some(last) = tables.last_mut() {
-            last.note += " Fpr: share of the negative queries that match, mean and standard deviation over the seeds. Ribbon: a plain one of \
-                          as many bytes as the row, on the same queries. Model: bits per key of it, in the bits before. Query: of adaptive \
-                          filters with what they change. Build: with training; processor time of one thread. No numbers: no \
-                          filter of the family is so small.";
+            last.note += " Fpr: share of the negative queries that match, mean and standard deviation over the seeds. \
+                          Ribbon: a plain one of as many bytes as the row, on the same queries. Model: bits per key of \
+                          it, in the bits before. Query: of adaptive filters with what they change. Build: with \
+                          training; processor time of one thread. No numbers: no filter of the family is so small.";
         }
         tables
     }
@@ -379,7 +355,7 @@ mod tests {
             log: 1.0,
             queries: 40_000,
             seeds: 2,
-            workloads: Workload::ALL.to_vec(),
+            workloads: Workload::value_variants().to_vec(),
             only: vec![],
         }
     }
@@ -398,7 +374,7 @@ mod tests {
             group.rows.iter().find(|row| row.name == family.name()).unwrap().rate
         };
         for group in &report.groups {
-            assert_eq!(group.rows.len(), Family::ALL.len());
+            assert_eq!(group.rows.len(), Family::all().count());
             let ribbon = &group.rows[0];
             // The ribbon next to the ribbon has as many bytes, or a few less: of the names that match a few more.
             assert!(ribbon.name == "ribbon" && (0.5..2.0).contains(&(ribbon.rate / ribbon.ribbon)), "{printed}");

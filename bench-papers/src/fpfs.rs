@@ -10,11 +10,12 @@ use std::error::Error;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::bounds::free_set;
+use tamis_bench::args::Timing;
 use tamis_bench::candidate::Built;
 use tamis_bench::listed::{self, Listed, Made, Row};
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{self, Table, number};
+use tamis_bench::table::{self, Columns, Table, rows_of, some};
 
 use crate::bounds;
 use crate::ours;
@@ -24,6 +25,7 @@ mod cases;
 mod members;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.help("Rounds of figures 8 to 13 (the paper has means of 1000 runs in 11 to 13)")))]
 pub(crate) struct Options {
     /// Keys of figures 8 to 13.
     #[arg(long, default_value_t = 100_000)]
@@ -35,30 +37,23 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = [4, 8, 16])]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=16))]
     bits: Vec<u32>,
-    /// Rounds of figures 8 to 13; the table shows medians. (The paper has means of 1000 runs in figures 11 to 13.)
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Strangers per round that measure the false-positive rate.
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Unlisted keys per round, which measure the fpr.
     #[arg(long, default_value_t = 4_000_000)]
     strangers: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Keys and negatives that each structure of a case is built on, over all its runs.
+    /// Keys and negatives that each structure of a case is built on, summed over its runs.
     #[arg(long, default_value_t = 100_000_000)]
     work: usize,
-    /// The Bitcoin case also with its 700 million negatives.
+    /// Run the Bitcoin case with its 700 million negatives as well.
     #[arg(long)]
     full: bool,
     /// What to do.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::Formulas, Part::Measured, Part::Cases])]
     part: Vec<Part>,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -93,7 +88,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -103,7 +97,6 @@ pub(crate) struct Report<'a> {
     cases: Vec<cases::Case>,
 }
 
-/// Keys of figures 5 to 7.
 const FORMULA_KEYS: u64 = 1_000_000;
 
 fn formulas() -> Vec<Point> {
@@ -142,13 +135,13 @@ fn designs(r: u32) -> impl Iterator<Item = Listed> {
 }
 
 fn measured(options: &Options) -> Vec<Group> {
-    let mut stream = Stream::new(options.seed);
+    let mut stream = Stream::new(options.timing.seed);
     let mut groups = Vec::new();
     for &r in &options.bits {
         for &t in &options.negatives {
             let all: Vec<Listed> = designs(r).chain(ours::free_set(r)).collect();
             let lists = |stream: &mut Stream| (stream.take(options.n), stream.take(t));
-            let rows = listed::compare(&all, options.rounds, &mut stream, lists, options.strangers, options.queries);
+            let rows = listed::compare(&all, &options.timing, &mut stream, lists, options.strangers);
             let per_key = |bits: f64| bits / options.n as f64;
             let bound = free_set(options.n as u64, t as u64, 0.5f64.powi(r as i32));
             groups.push(Group {
@@ -163,9 +156,8 @@ fn measured(options: &Options) -> Vec<Group> {
     groups
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    if options.n == 0 || options.rounds == 0 {
+    if options.n == 0 || options.timing.rounds == 0 {
         return Err("--n and --rounds must be at least 1".into());
     }
     let wanted = |part| options.part.contains(&part);
@@ -174,26 +166,25 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         options,
         formulas: if wanted(Part::Formulas) { formulas() } else { Vec::new() },
         measured: if wanted(Part::Measured) { measured(options) } else { Vec::new() },
-        cases: if wanted(Part::Cases) { cases::run(options.work, options.full, options.seed)? } else { Vec::new() },
+        cases: if wanted(Part::Cases) {
+            cases::run(options.work, options.full, options.timing.seed)?
+        } else {
+            Vec::new()
+        },
     })
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter kept its promises.
     fn is_clean(&self) -> bool {
         let mut rows = self.measured.iter().flat_map(|group| &group.rows);
-        rows.all(|row| row.wrong.describe().is_empty()) && self.cases.iter().all(cases::Case::is_clean)
+        rows.all(Row::is_clean) && self.cases.iter().all(cases::Case::is_clean)
     }
 
     fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::new();
-        if !self.formulas.is_empty() {
-            tables.push(self.formula_table());
-        }
-        if !self.measured.is_empty() {
-            tables.push(self.measured_table());
-            tables.push(members::table(&self.measured, self.options.n));
-        }
+        tables.extend(some(&self.formulas, |_| self.formula_table()));
+        tables.extend(some(&self.measured, |_| self.measured_table()));
+        tables.extend(some(&self.measured, |groups| members::table(groups, self.options.n)));
         tables.extend(self.cases.iter().map(cases::Case::table));
         tables
     }
@@ -201,86 +192,55 @@ impl table::Report for Report<'_> {
 
 impl Report<'_> {
     fn formula_table(&self) -> Table {
-        let cells = |point: &Point| {
-            let with_extra = |(bits, a): (f64, u32)| format!("{bits:.3} ({a})");
-            let mut cells =
-                vec![format!("r = {}, {}", point.r, point.negatives_per_key), format!("{:.2}", point.naive)];
-            cells.extend(point.designs.map(with_extra));
-            cells.extend(point.bound.map(|bits| format!("{bits:.3}")));
-            cells
-        };
-        let columns =
-            ["negatives per key", "naive", "TF (a)", "IF, c = 1 (a)", "IF, c = 2 (a)", "eq. (1)", "exact bound"];
-        Table {
-            head: format!("Figures 5 to 7: bits per key by the formulas, {FORMULA_KEYS} keys, xor tables (1.23)."),
-            columns: columns.map(String::from).to_vec(),
-            rows: self.formulas.iter().map(cells).collect(),
-            note: "The paper: TF is the smallest at r = 8, IF with c = 1 is better for small and with c = 2 for \
-                   large free sets; at r = 16 all are alike but c = 1 with the largest sets; the distance to the \
-                   bound is mostly the 23 % of xor tables."
-                .into(),
-        }
+        Table::of(&self.formulas)
+            .text("negatives per key", |point| format!("r = {}, {}", point.r, point.negatives_per_key))
+            .number("naive", 2, |point| point.naive)
+            .texts(["TF (a)", "IF, c = 1 (a)", "IF, c = 2 (a)"], |point| {
+                point.designs.map(|(bits, a)| format!("{bits:.3} ({a})"))
+            })
+            .numbers(["eq. (1)", "exact bound"], 3, |point| point.bound)
+            .table(
+                format!("Figures 5 to 7: bits per key by the formulas, {FORMULA_KEYS} keys, xor tables (1.23)."),
+                "The paper: TF is the smallest at r = 8, IF with c = 1 is better for small and with c = 2 for large \
+                 free sets; at r = 16 all are alike but c = 1 with the largest sets; the distance to the bound is \
+                 mostly the 23 % of xor tables.",
+            )
     }
 
     fn measured_table(&self) -> Table {
-        let columns = [
-            "r, size of T, structure",
-            "a",
-            "bits/key",
-            "formula",
-            "bound",
-            "fpr %",
-            "2^-(r+a) %",
-            "build ms",
-            "×",
-            "member",
-            "×",
-            "stranger",
-            "×",
-            "T passing",
-            "wrong",
-        ];
-        let mut rows = Vec::new();
-        for group in &self.measured {
-            let plain = group.rows.first().and_then(|row| row.median.clone());
-            for (i, row) in group.rows.iter().enumerate() {
-                let sample = row.median.as_ref();
-                let time = |field: fn(&listed::Sample) -> f64, digits| {
-                    let ratio = sample.zip(plain.as_ref()).map(|(s, p)| field(s) / field(p));
-                    [number(sample.map(field), digits), number(ratio, 2)]
-                };
-                let width = row.extra.map(|a| group.r + a);
-                let mut cells = vec![
-                    format!("{}, {}, {}", group.r, group.negatives, row.name),
-                    row.extra.map_or("-".into(), |a| a.to_string()),
-                    number(sample.map(|s| s.bits / self.options.n as f64), 3),
-                    number(group.formulas.get(i).copied(), 3),
-                    number(Some(group.bound), 3),
-                    number(row.rate.map(|rate| rate * 100.0), 5),
-                    number(width.map(|width| 100.0 * 0.5f64.powi(width as i32)), 5),
-                ];
-                cells.extend(time(|s| s.build, 1));
-                cells.extend(time(|s| s.members, 1));
-                cells.extend(time(|s| s.strangers, 1));
-                cells.push(number(row.passed, 1));
-                cells.push(row.wrong.describe());
-                rows.push(cells);
-            }
+        type Field = fn(&listed::Sample) -> f64;
+        /// A time, and how many times that of the plain filter it is.
+        fn time<'a>(columns: Columns<(&'a Group, &'a Row)>, name: &str, field: Field) -> Columns<(&'a Group, &'a Row)> {
+            columns
+                .number(name, 1, |(_, row)| row.median(field))
+                .number("×", 2, |(group, row)| Some(row.median(field)? / group.rows.first()?.median(field)?))
         }
-        Table {
-            head: format!(
-                "Figures 8 to 13: {} random keys, {} rounds, seed {}. {}.",
-                self.options.n, self.options.rounds, self.options.seed, self.machine
-            ),
-            columns: columns.map(String::from).to_vec(),
-            rows,
-            note: "Processor time, one thread; build: the whole filter, hashing and the search of T included; \
-                   member, stranger: ns per query in a loop. ×: times the xor filter without a free set. T passing: \
-                   negatives that pass. The paper (Java, means of 1000 runs): building takes 2-3 times as long while T is \
-                   small, and more with T; members cost twice as much with TF and less than 1.2 times with IF; \
-                   strangers at most 1.2 times."
-                .into(),
-        }
+        let (n, Timing { rounds, seed, .. }) = (self.options.n, self.options.timing);
+        let formula = |group: &Group, row: &Row| {
+            let at = group.rows.iter().position(|other| std::ptr::eq(other, row))?;
+            group.formulas.get(at).copied()
+        };
+        let columns = Table::of(rows_of(&self.measured, |group| &group.rows))
+            .text("r, size of T, structure", |(group, row)| format!("{}, {}, {}", group.r, group.negatives, row.name))
+            .number("a", 0, |(_, row)| row.extra.map(f64::from))
+            .number("bits/key", 3, |(_, row)| row.median(|s| s.bits / n as f64))
+            .number("formula", 3, |(group, row)| formula(group, row))
+            .number("bound", 3, |(group, _)| group.bound)
+            .number("fpr %", 5, |(_, row)| row.rate.map(|rate| rate * 100.0))
+            .number("2^-(r+a) %", 5, |(group, row)| Some(100.0 * 0.5f64.powi((group.r + row.extra?) as i32)));
+        let columns = time(columns, "build ms", |s| s.build);
+        let columns = time(columns, "member", |s| s.members);
+        time(columns, "stranger", |s| s.strangers)
+            .number("T passing", 1, |(_, row)| row.passed)
+            .text("wrong", |(_, row)| row.wrong.describe())
+            .table(
+                format!("Figures 8 to 13: {n} random keys, {rounds} rounds, seed {seed}. {}.", self.machine),
+                "Processor time, one thread; build: the whole filter, hashing and the search of T included; member, \
+                 stranger: ns per query in a loop. ×: times the xor filter without a free set. T passing: negatives \
+                 that pass. The paper (Java, means of 1000 runs): building takes 2-3 times as long while T is small, \
+                 and more with T; members cost twice as much with TF and less than 1.2 times with IF; strangers at \
+                 most 1.2 times.",
+            )
     }
 }
 
@@ -295,13 +255,11 @@ mod tests {
             n: 2000,
             negatives: vec![100, 50_000],
             bits: vec![4, 8],
-            rounds: 1,
+            timing: Timing { rounds: 1, queries: 1000, seed: 1 },
             strangers: 200_000,
-            queries: 1000,
             work: 100_000,
             full: false,
             part: vec![part],
-            seed: 1,
         }
     }
 

@@ -1,15 +1,14 @@
 //! keys -> sorted hashes, coded by their gaps: the Golomb-coded set of Bitcoin's block filters (BIP 158).
 //!
 //! n keys become n numbers below n m; sorted, their gaps are about m and geometric, and a gap is stored as its quotient
-//! by 2^p in unary and its remainder in p bits. A stranger hits one of the numbers with probability 1/m. Small, and
-//! slow to ask: the codes must be read from the start. (BIP 158 hashes with SipHash and the block's hash; sizes do not
+//! by 2^p in unary and its remainder in p bits. An unlisted key hits one of the numbers with probability 1/m. The set is
+//! small but slow to query: codes must be read from the start. (BIP 158 hashes with SipHash and the block's hash; sizes do not
 //! depend on it.)
 
 use std::collections::HashSet;
 
 use tamis_bench::stream::scramble;
 
-/// A coded set.
 pub(crate) struct Golomb {
     bits: Vec<bool>,
     n: u64,
@@ -58,7 +57,6 @@ impl Golomb {
         numbers
     }
 
-    /// The length of the code.
     pub(crate) fn bits(&self) -> usize {
         self.bits.len()
     }

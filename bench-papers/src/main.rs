@@ -54,7 +54,7 @@ enum Paper {
     Csc(csc::Options),
     /// Stacked filters: table 2, figures 2 to 5, the planner beside them; figure 6 with --adaptive.
     Stacked(stacked::Options),
-    /// Learn, stack or adapt: families of filters at equal bytes, on queries that are static, skewed, shifting or chosen by an adversary.
+    /// Learn, stack or adapt: families of filters of equal bytes, on static, skewed, shifting and adversarial queries.
     Families(families::Options),
 }
 

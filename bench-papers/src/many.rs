@@ -18,6 +18,7 @@ use std::error::Error;
 
 use tamis::internals::Salt;
 use tamis::{Digest, Hasher};
+use tamis_bench::stream::place;
 
 pub(crate) mod bigsi;
 mod filters;
@@ -62,18 +63,12 @@ fn digest(key: u64) -> Digest {
     Hasher::seeded(0).integer(key)
 }
 
-/// Below what the salts of all rivals are.
+/// The parent of the salts of all rivals.
 const SALT: Salt = Salt::new(0x6d61_6e79);
 
 /// The salts of `PROBES` probes, other ones in every repetition.
 fn salts(repetition: usize) -> [Salt; PROBES] {
     std::array::from_fn(|j| SALT.child((repetition * PROBES + j) as u64))
-}
-
-/// A place in `0..m` from 64 random bits.
-#[inline(always)]
-fn place(hash: u64, m: usize) -> usize {
-    ((u128::from(hash) * m as u128) >> 64) as usize
 }
 
 /// The probes of a key in a table of `m` places.

@@ -11,7 +11,8 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use serde::Serialize;
-use tamis_bench::measure;
+use tamis_bench::measure::{self, Median as _, progress, turns};
+use tamis_bench::measured;
 use tamis_bench::stream::Stream;
 
 /// Distinct keys and the value of each.
@@ -35,15 +36,11 @@ impl Pairs {
     }
 }
 
-/// What building gives.
 pub(crate) type Outcome = Result<Built, Box<dyn Error>>;
 type FilterBuilder = Box<dyn Fn(&Pairs, usize) -> Outcome>;
 
-/// A structure that takes part.
 pub(crate) struct Mapped {
-    /// The row's name.
     pub(crate) name: String,
-    /// Whether builds can use several threads.
     threads: bool,
     build: FilterBuilder,
 }
@@ -63,7 +60,6 @@ impl Mapped {
 type Read = Box<dyn Fn(&[u64], &mut [u64])>;
 type ReadAll = Box<dyn Fn(&mut [u64])>;
 
-/// A map that was built.
 pub(crate) struct Built {
     /// Bytes of the whole structure; what is needed to turn codes into values is included.
     bytes: usize,
@@ -108,7 +104,6 @@ impl Built {
         self
     }
 
-    /// Values that come out wrong.
     fn wrong(&self, pairs: &Pairs) -> usize {
         let mut out = vec![0; pairs.keys.len()];
         let mut wrong = 0;
@@ -127,57 +122,51 @@ impl Built {
     }
 }
 
-/// What one map showed in one round. Times in nanoseconds per key.
-#[derive(Clone, Serialize)]
-pub(crate) struct Sample {
-    pub(crate) bytes: f64,
-    /// Processor time, one thread.
-    pub(crate) build: f64,
-    /// Wall time, two threads.
-    pub(crate) build_twice: Option<f64>,
-    /// Wall time of one thread over that of two.
-    pub(crate) speedup: Option<f64>,
-    /// Random keys, one call each.
-    pub(crate) read: Option<f64>,
-    /// Random keys, many in one call.
-    pub(crate) batch: Option<f64>,
-    /// All values in order.
-    pub(crate) in_order: Option<f64>,
+measured! {
+    /// What one map showed in one round. Times in nanoseconds per key.
+    pub(crate) struct Sample {
+        pub(crate) bytes: f64,
+        /// Processor time, one thread.
+        pub(crate) build: f64,
+        /// Wall time, two threads.
+        pub(crate) build_twice: Option<f64>,
+        /// Wall time of one thread over that of two.
+        pub(crate) speedup: Option<f64>,
+        /// Random keys, one call each.
+        pub(crate) read: Option<f64>,
+        /// Random keys, many in one call.
+        pub(crate) batch: Option<f64>,
+        /// All values in order.
+        pub(crate) in_order: Option<f64>,
+    }
 }
 
 /// One map's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     /// Medians over the rounds; none if every build failed.
     pub(crate) median: Option<Sample>,
     /// Values that were wrong, over all rounds.
     pub(crate) wrong: usize,
-    /// Builds that ended in an error.
     pub(crate) failed: Vec<String>,
     /// Every round; none where the build failed.
     pub(crate) rounds: Vec<Option<Sample>>,
 }
 
 impl Row {
-    fn new(mapped: &Mapped) -> Row {
-        Row { name: mapped.name.clone(), median: None, wrong: 0, failed: Vec::new(), rounds: Vec::new() }
-    }
-
     /// Whether every build gave a map that is right.
     pub(crate) fn is_clean(&self) -> bool {
         self.wrong == 0 && self.failed.is_empty()
     }
 
-    /// For the table's last column.
     pub(crate) fn describe(&self) -> String {
         let wrong = (self.wrong > 0).then(|| format!("{} values wrong", self.wrong));
         wrong.into_iter().chain(self.failed.iter().cloned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// A number of the median sample.
-    pub(crate) fn median(&self, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-        self.median.as_ref().and_then(field)
+    pub(crate) fn median<N: Into<Option<f64>>>(&self, field: impl Fn(&Sample) -> N) -> Option<f64> {
+        self.median.as_ref().and_then(|sample| field(sample).into())
     }
 
     /// Builds and reads every key back.
@@ -204,21 +193,6 @@ impl Row {
             in_order: None,
         };
         (wrong == 0).then_some((built, sample))
-    }
-
-    fn finish(&mut self) {
-        let rounds: Vec<&Sample> = self.rounds.iter().flatten().collect();
-        let some = |field: fn(&Sample) -> Option<f64>| measure::median(rounds.iter().filter_map(|s| field(s)));
-        let median = |field: fn(&Sample) -> f64| measure::median(rounds.iter().map(|s| field(s)));
-        self.median = median(|s| s.bytes).zip(median(|s| s.build)).map(|(bytes, build)| Sample {
-            bytes,
-            build,
-            build_twice: some(|s| s.build_twice),
-            speedup: some(|s| s.speedup),
-            read: some(|s| s.read),
-            batch: some(|s| s.batch),
-            in_order: some(|s| s.in_order),
-        });
     }
 }
 
@@ -250,21 +224,21 @@ pub(crate) fn compare(
     mut draw: impl FnMut(&mut Stream) -> Pairs,
     queries: usize,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().map(|mapped| Row::new(mapped.borrow())).collect();
+    let mut rows: Vec<Row> =
+        all.iter().map(|mapped| Row { name: mapped.borrow().name.clone(), ..Row::default() }).collect();
     for round in 0..rounds {
         let pairs = draw(stream);
-        let turns = || (0..all.len()).map(|turn| (turn + round) % all.len());
         let mut made: Vec<Option<(Built, Sample)>> = all.iter().map(|_| None).collect();
-        for i in turns() {
+        for i in turns(all.len(), round) {
             let mapped = all[i].borrow();
-            eprint!("\r\x1b[K{} keys, round {}: {}", pairs.keys.len(), round + 1, mapped.name);
+            progress(format_args!("{} keys, round {}: {}", pairs.keys.len(), round + 1, mapped.name));
             made[i] = rows[i].build(mapped, &pairs);
         }
-        eprint!("\r\x1b[K{} keys, round {}: reading", pairs.keys.len(), round + 1);
+        progress(format_args!("{} keys, round {}: reading", pairs.keys.len(), round + 1));
         let asked = if pairs.keys.is_empty() { Vec::new() } else { stream.sample(&pairs.keys, queries) };
         let mut out = vec![0; pairs.keys.len().max(asked.len())];
         for _ in 0..REPETITIONS {
-            for i in turns() {
+            for i in turns(all.len(), round) {
                 if let Some((built, sample)) = &mut made[i] {
                     time(built, sample, pairs.keys.len(), &asked, &mut out);
                 }
@@ -274,8 +248,8 @@ pub(crate) fn compare(
             row.rounds.push(made.map(|(_, sample)| sample));
         }
     }
-    eprint!("\r\x1b[K");
-    rows.iter_mut().for_each(Row::finish);
+    progress("");
+    rows.iter_mut().for_each(|row| row.median = Sample::median(row.rounds.iter().flatten()));
     rows
 }
 

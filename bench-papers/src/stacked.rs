@@ -9,6 +9,7 @@ use std::error::Error;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::table::{self, Table};
 
@@ -25,11 +26,12 @@ mod robust;
 mod sets;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.default_value("5").help("Rounds; the tables show medians (the paper has 25)")))]
 pub(crate) struct Options {
     /// Keys.
     #[arg(long, default_value_t = 1_000_000)]
     n: usize,
-    /// Negatives for every key, of which filters are told half.
+    /// Negatives per key; filters are told half of them.
     #[arg(long, default_value_t = 100)]
     negatives_per_key: usize,
     /// Budgets of figure 3 in bits per key.
@@ -41,45 +43,36 @@ pub(crate) struct Options {
     /// Exponents of Zipf's law of the planner's part.
     #[arg(long, value_delimiter = ',', default_values_t = ETAS)]
     etas: Vec<f64>,
-    /// Rounds of timings; the tables show medians. (The paper has 25.)
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Latency of a solid-state drive in µs, assumed for every read.
-    ///
-    /// No device is read: throughput is arithmetic, reads x latency.
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Latency of a solid-state drive in µs. No device is read: throughput is computed from reads x latency.
     #[arg(long, default_value_t = 100.0)]
     ssd_us: f64,
-    /// Latency of a hard disk in µs, assumed for every read, as above.
+    /// Latency of a hard disk in µs.
     #[arg(long, default_value_t = 5000.0)]
     hdd_us: f64,
-    /// Only figure 6: a stack that learns, beside one filter of its size.
+    /// Only figure 6: an adaptive stack beside one filter of its size.
     #[arg(long)]
     adaptive: bool,
     /// Negative queries of each phase of figure 6.
     #[arg(long, default_value_t = 10_000_000)]
     lifetime: usize,
-    /// Latencies in µs that figure 6 counts for a false positive; its parts are shown with the first.
+    /// Latencies in µs of a false positive in figure 6; its parts are shown with the first.
     #[arg(long, value_delimiter = ',', default_values_t = [100.0, 20.0, 5000.0])]
     read_us: Vec<f64>,
     /// What to do [default: everything].
-    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, default_values_t = Part::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true)]
+    #[arg(default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
 impl Options {
-    /// Negatives of the random loads.
     fn negatives(&self) -> usize {
         self.n * self.negatives_per_key
     }
 }
 
-/// A part of the evaluation.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -101,19 +94,6 @@ enum Part {
     Speed,
 }
 
-impl Part {
-    const ALL: [Part; 8] = [
-        Part::Table2,
-        Part::Figure2,
-        Part::Figure3,
-        Part::Figure4,
-        Part::Figure5,
-        Part::Shares,
-        Part::Planner,
-        Part::Speed,
-    ];
-}
-
 /// The exponent of the paper's experiments where it names none, and those it varies.
 const ETA: f64 = 0.75;
 const ETAS: [f64; 4] = [0.5, 0.75, 1.0, 1.25];
@@ -121,7 +101,6 @@ const ETAS: [f64; 4] = [0.5, 0.75, 1.0, 1.25];
 /// Bits per key of the paper's experiments where it names none.
 const BITS: f64 = 10.0;
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -137,9 +116,8 @@ pub(crate) struct Report<'a> {
     figure6: Option<adaptive::Figure6>,
 }
 
-/// Computes and measures what the options name.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    if options.n == 0 || options.negatives_per_key == 0 || options.queries == 0 {
+    if options.n == 0 || options.negatives_per_key == 0 || options.timing.queries == 0 {
         return Err("--n, --negatives-per-key and --queries must be at least 1".into());
     }
     if options.lifetime == 0 || !options.etas.iter().all(|eta| (0.0..=4.0).contains(eta)) {
@@ -149,7 +127,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     Ok(Report {
         machine: Machine::read(),
         options,
-        table2: wanted(Part::Table2).then(|| formulas::table2(options.rounds)).transpose()?,
+        table2: wanted(Part::Table2).then(|| formulas::table2(options.timing.rounds)).transpose()?,
         figure2: wanted(Part::Figure2).then(formulas::figure2),
         figure3: wanted(Part::Figure3).then(|| sets::figure3(options)).transpose()?,
         figure4: wanted(Part::Figure4).then(|| families::figure4(options)).transpose()?,
@@ -162,7 +140,6 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every filter kept its promises.
     fn is_clean(&self) -> bool {
         let sets = self.figure3.iter().flatten().flat_map(sets::Set::rows);
         let pairs = self.figure4.iter().chain(&self.speed).flatten().flat_map(families::Pair::rows);
@@ -190,19 +167,18 @@ impl table::Report for Report<'_> {
         tables.extend(self.speed.as_deref().map(|pairs| families::speed_table(pairs, options)));
         tables.extend(self.figure6.iter().flat_map(|figure| figure.tables(options)));
         if let Some(first) = tables.first_mut() {
-            first.head = format!("{} {}, seed {}.", first.head, self.machine, options.seed);
+            first.head = format!("{} {}, seed {}.", first.head, self.machine, options.timing.seed);
         }
         if let Some(last) = tables.last_mut().filter(|_| self.measured()) {
             last.note += " EFPR, here and above: every negative is asked for; each side, known or not, counts with its \
-                          share of the queries and the share of its values that pass, so that it is no luck whether one \
-                          of the heaviest is among them (the JSON has the sums of this very file too).";
+                          share of the queries and the share of its values that pass, so that it is no luck whether \
+                          one of the heaviest is among them (the JSON has the sums of this very file too).";
         }
         tables
     }
 }
 
 impl Report<'_> {
-    /// Whether filters were built.
     fn measured(&self) -> bool {
         !self.options.adaptive && self.options.part.iter().any(|part| !matches!(part, Part::Table2 | Part::Figure2))
     }

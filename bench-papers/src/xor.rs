@@ -32,7 +32,6 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Cells per block.
     fn block(self, entries: usize) -> usize {
         match self {
             Room::Cut => (entries * 123 / 100 + 32) / 3,
@@ -53,7 +52,6 @@ enum Shape {
     Window(usize, usize),
 }
 
-/// A table under one seed.
 pub(crate) struct Table {
     seed: u64,
     shape: Shape,
@@ -134,7 +132,6 @@ impl Table {
         Err(format!("no seed of {ATTEMPTS} solves {} entries", members.len() + others.len()))
     }
 
-    /// The bits the table holds.
     pub(crate) fn bits(&self) -> usize {
         self.cells.len() * self.width as usize
     }

@@ -14,8 +14,9 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::adversary::{self, Expected};
+use crate::args::{Timing, is_named};
 use crate::machine::Machine;
-use crate::table::{self, Table};
+use crate::table::{self, Table, some};
 
 pub(crate) mod cuckoo;
 mod simulate;
@@ -24,19 +25,16 @@ mod worst;
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
-    /// Number of keys that filters are made for.
+    /// Capacity of the filters.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
     keys: u64,
-    /// Shares of the capacity that are filled, ascending; of a plain quotient filter: of its slots.
+    /// Shares of the capacity to fill, ascending; for a plain quotient filter, shares of its slots.
     #[arg(long, value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95])]
     loads: Vec<f64>,
-    /// Rounds; the table shows medians.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Random operations that the worst one is looked for among; 0: none.
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Random operations among which to find the worst one; 0 for none.
     #[arg(long, default_value_t = 10_000_000)]
     operations: u64,
     /// Only filters whose name contains one of these (the plain quotient filter always takes part).
@@ -51,22 +49,17 @@ pub(crate) struct Options {
     /// Epochs of the simulation.
     #[arg(long, default_value_t = 3)]
     epochs: u64,
-    /// Seed of keys, strangers and secrets.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
     options: &'a Options,
-    timing: Option<timing::Timing>,
+    timing: Option<timing::Timings>,
     worst: Vec<worst::Worst>,
     simulated: Vec<simulate::Simulated>,
 }
 
-/// Measures every filter that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut report = Report { machine: Machine::read(), options, timing: None, worst: vec![], simulated: vec![] };
     if options.simulate {
@@ -76,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if !options.loads.is_sorted() || options.loads.iter().any(|load| !(0.01..=1.0).contains(load)) {
         return Err("loads must ascend and lie between .01 and 1".into());
     }
-    let named = |name: &str| options.filters.is_empty() || options.filters.iter().any(|part| name.contains(part));
+    let named = |name: &str| is_named(&options.filters, name);
     report.timing = Some(timing::run(options, named)?);
     if options.operations > 0 {
         let entries = adversary::entries().into_iter();
@@ -89,21 +82,16 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 impl table::Report for Report<'_> {
     /// Whether no key was lost, no operation failed, and nothing was fuller than it may be.
     fn is_clean(&self) -> bool {
-        self.timing.as_ref().is_none_or(timing::Timing::is_clean)
+        self.timing.as_ref().is_none_or(timing::Timings::is_clean)
             && self.worst.iter().all(worst::Worst::is_clean)
             && self.simulated.iter().all(simulate::Simulated::is_clean)
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![];
-        tables.extend(self.timing.as_ref().map(|timing| timing.table(self.options, &self.machine)));
-        if !self.worst.is_empty() {
-            tables.push(worst::table(self.options, &self.worst));
-        }
-        if !self.simulated.is_empty() {
-            tables.push(simulate::table(self.options, &self.machine, &self.simulated));
-        }
-        tables
+        let timing = self.timing.as_ref().map(|timing| timing.table(self.options, &self.machine));
+        let worst = some(&self.worst, |worst| worst::table(self.options, worst));
+        let simulated = some(&self.simulated, |all| simulate::table(self.options, &self.machine, all));
+        [timing, worst, simulated].into_iter().flatten().collect()
     }
 }
 
@@ -117,14 +105,12 @@ mod tests {
         Options {
             keys: 3000,
             loads: vec![0.5, 0.95],
-            rounds: 2,
-            queries: 2000,
+            timing: Timing { rounds: 2, queries: 2000, seed: 1 },
             operations: 30_000,
             filters: vec![],
             simulate,
             sizes: vec![1000, 3000],
             epochs: 2,
-            seed: 1,
         }
     }
 

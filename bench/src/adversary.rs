@@ -1,4 +1,4 @@
-//! filters + somebody who watches their answers -> which of them keep their rate.
+//! filters, an adversary who watches their answers -> which of them keep their fpr.
 //!
 //! A filter's rate is promised for strangers. An adaptive filter promises it for every query, whatever was asked before and whatever was
 //! answered ([Broom] section 2). This experiment is the adversary: it finds false positives, reports them as the owner of a filter would, and
@@ -11,14 +11,14 @@
 //! ```
 //!
 //! Every pair has a filter of its own, filled to its capacity; nothing is timed, so pairs run side by side. Plain filters take part because they must
-//! fail: a trial that they pass shows nothing. Another filter is a line in [`entries`].
+//! fail: a trial that they pass proves nothing. Another filter is a line in [`entries`].
 
 use std::error::Error;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{fmt, thread};
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use serde::Serialize;
 use tamis::adaptive::{
     AdaptiveBloom, AdaptiveBuilder, AdaptiveChained, AdaptiveQuotient, AdaptiveStacked, Broom, CuckooCascade,
@@ -32,9 +32,11 @@ use self::learning::Learning;
 use self::subject::{Adaptive, Subject};
 use self::trials::Trial;
 use crate::adaptive::cuckoo::AdaptiveCuckoo;
+use crate::args::is_named;
 use crate::machine::Machine;
+use crate::measure::progress;
 use crate::stream::scramble;
-use crate::table::{self, Report as _, Table, number};
+use crate::table::{self, Report as _, Table};
 
 mod attack;
 pub(crate) mod claim;
@@ -59,21 +61,20 @@ pub(crate) struct Options {
     /// Only these trials.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TRIAL,...")]
     tests: Vec<Trial>,
-    /// Queries of a trial at most; the mix of 10 n/eps of them ends here too.
+    /// Most queries of a trial, also of the mixed one, which would take 10 n/eps.
     #[arg(long, default_value_t = 100_000_000)]
     queries: u64,
-    /// Queries of a window.
+    /// Queries per window.
     #[arg(long, default_value_t = 100_000)]
     window: u64,
     /// Trials that run at the same time.
     #[arg(long, default_value_t = thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
-    /// Seed of keys, strangers and secrets.
+    /// Seed of keys, queries and secrets.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// What is expected of a filter.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Expected {
@@ -81,13 +82,12 @@ pub(crate) enum Expected {
     Holds,
     /// It fails where false positives are replayed.
     Fails,
-    /// It is here to be looked at.
+    /// It is shown for comparison.
     Shown,
 }
 
 type Built = Result<Box<dyn Subject>, Box<dyn Error>>;
 
-/// A filter that takes part.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -120,7 +120,7 @@ fn large_steps(bits: u32) -> f64 {
     f64::from(large::STEPS) * (1.0 + f64::from(large::STEPS) / f64::from(1 << bits))
 }
 
-/// Those that are attacked only: a lower rate, which takes many queries; and those who need all keys at the start, and can be neither filled nor emptied.
+/// Filters that are attacked but not timed: one of a lower rate, which takes many queries, and those that need all keys at the start.
 fn attacked_only() -> Vec<Entry> {
     let entry = |name, build| Entry { name, expected: Expected::Shown, steps: 0.0, build };
     vec![
@@ -134,7 +134,6 @@ fn attacked_only() -> Vec<Entry> {
     ]
 }
 
-/// Everybody who takes part.
 pub(crate) fn entries() -> Vec<Entry> {
     use Expected::{Fails, Holds, Shown};
     let entry = |name, expected, steps, build| Entry { name, expected, steps, build };
@@ -163,13 +162,11 @@ pub(crate) fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One filter in one trial.
 #[derive(Serialize)]
 struct Outcome {
     filter: &'static str,
     expected: Expected,
     trial: Trial,
-    /// Why it did not take part.
     skipped: Option<String>,
     promised_rate: f64,
     queries: u64,
@@ -202,7 +199,6 @@ impl Outcome {
     }
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -211,12 +207,10 @@ pub(crate) struct Report<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Attacks every filter that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut chosen = entries();
     chosen.extend(attacked_only());
-    let named = |entry: &Entry| options.filters.iter().any(|part| entry.name.contains(part));
-    chosen.retain(|entry| options.filters.is_empty() || named(entry));
+    chosen.retain(|entry| is_named(&options.filters, entry.name));
     if chosen.is_empty() {
         return Err("no filter has such a name".into());
     }
@@ -226,7 +220,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 
 /// All pairs of a filter and a trial, side by side, in order in the end.
 fn attack_all(options: &Options, entries: &[Entry]) -> Result<Vec<Outcome>, Box<dyn Error>> {
-    let trials = if options.tests.is_empty() { trials::ALL.to_vec() } else { options.tests.clone() };
+    let trials = if options.tests.is_empty() { Trial::value_variants() } else { &options.tests };
     let pairs: Vec<(Entry, Trial)> =
         entries.iter().flat_map(|&entry| trials.iter().map(move |&trial| (entry, trial))).collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -234,7 +228,7 @@ fn attack_all(options: &Options, entries: &[Entry]) -> Result<Vec<Outcome>, Box<
         loop {
             let at = next.fetch_add(1, Relaxed);
             let Some(&(entry, trial)) = pairs.get(at) else { break };
-            eprint!("\r\x1b[K{} of {}: {}, {}", at + 1, pairs.len(), entry.name, trial.name());
+            progress(format_args!("{} of {}: {}, {}", at + 1, pairs.len(), entry.name, trial.name()));
             let outcome = attack_one(options, entry, trial).map_err(|e| format!("{}: {e}", entry.name));
             if let Ok(mut done) = done.lock() {
                 done.push((at, outcome));
@@ -242,7 +236,7 @@ fn attack_all(options: &Options, entries: &[Entry]) -> Result<Vec<Outcome>, Box<
         }
     };
     thread::scope(|scope| (0..options.threads.clamp(1, 256)).for_each(|_| drop(scope.spawn(work))));
-    eprint!("\r\x1b[K");
+    progress("");
     let mut done = done.into_inner().map_err(|_| "a trial broke off")?;
     done.sort_by_key(|pair| pair.0);
     done.into_iter().map(|pair| pair.1.map_err(Into::into)).collect()
@@ -281,7 +275,6 @@ fn attack_one(options: &Options, entry: Entry, trial: Trial) -> Result<Outcome, 
     })
 }
 
-/// The cell of a filter and a trial.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (&self.skipped, self.holds()) {
@@ -319,11 +312,6 @@ impl Report<'_> {
             let found = self.outcomes.iter().find(|outcome| outcome.filter == filter && outcome.trial == trial);
             found.map_or(String::new(), ToString::to_string)
         };
-        let names = ["filter", "eps %"].into_iter().chain(trials.iter().map(|trial| trial.name()));
-        let row = |first: &Outcome| {
-            let head = [first.filter.to_string(), number(Some(100.0 * first.promised_rate), 3)];
-            head.into_iter().chain(trials.iter().map(|&trial| cell(first.filter, trial))).collect()
-        };
         let verdict = match self.is_clean() {
             true => "All filters are as expected.".to_string(),
             false => {
@@ -332,58 +320,47 @@ impl Report<'_> {
                 format!("NOT as expected: {}.", list.join(", "))
             }
         };
-        Table {
-            head: format!(
-                "{} keys, at most {} queries a trial, windows of {}, seed {}. {}.",
-                self.options.keys, self.options.queries, self.options.window, self.options.seed, self.machine
-            ),
-            columns: names.map(String::from).collect(),
-            rows: filters.into_iter().map(row).collect(),
-            note: format!(
-                "eps: what the filter promises of every query. Plain filters must fail where false positives are asked for again; the rival \
-                 promises nothing against an adversary and is shown. {verdict}"
-            ),
-        }
+        Table::of(filters)
+            .text("filter", |first| first.filter)
+            .number("eps %", 3, |first| 100.0 * first.promised_rate)
+            .texts(trials.iter().map(|trial| trial.name()), |first| {
+                trials.iter().map(|&trial| cell(first.filter, trial)).collect::<Vec<_>>()
+            })
+            .table(
+                format!(
+                    "{} keys, at most {} queries a trial, windows of {}, seed {}. {}.",
+                    self.options.keys, self.options.queries, self.options.window, self.options.seed, self.machine
+                ),
+                format!(
+                    "eps: what the filter promises of every query. Plain filters must fail where false positives are \
+                     asked for again; the rival promises nothing against an adversary and is shown. {verdict}"
+                ),
+            )
     }
 
     fn details(&self) -> Table {
-        let names = [
-            "filter, trial",
-            "queries",
-            "false",
-            "/ eps",
-            "epochs",
-            "bits/item",
-            "reads/false",
-            "moved/false",
-            "claims",
-        ];
-        let row = |o: &Outcome| {
-            let rate = o.false_positives as f64 / o.queries.max(1) as f64;
-            let mut claims: Vec<String> = o.claims.iter().map(Claim::describe).collect();
-            claims.extend(o.error.clone());
-            claims.extend(o.skipped.clone());
-            vec![
-                format!("{}, {}", o.filter, o.trial.name()),
-                o.queries.to_string(),
-                o.false_positives.to_string(),
-                number(Some(rate / o.promised_rate), 3),
-                o.epochs.to_string(),
-                number(Some(o.bits_per_item).filter(|_| o.skipped.is_none()), 2),
-                number(Some(o.reads_per_false), 3),
-                number(Some(o.moved_per_false), 2),
-                claims.join("; "),
-            ]
+        let claims = |o: &Outcome| {
+            let claims = o.claims.iter().map(Claim::describe);
+            claims.chain(o.error.clone()).chain(o.skipped.clone()).collect::<Vec<_>>().join("; ")
         };
-        Table {
-            head: "What was measured, and what is allowed.".into(),
-            columns: names.map(String::from).to_vec(),
-            rows: self.outcomes.iter().map(row).collect(),
-            note: "A limit on a count of wrong answers is the quantile of the Poisson law of mean eps times the queries that chance alone exceeds \
-                   with probability .00135 (three sigma, one side), divided by the number of windows where the worst of them is meant (Bonferroni). any \
-                   n: wrong answers in any n queries in a row, at most eps n + 4 sqrt(eps n ln n). keys lost: of one asked for after every 64th query, \
-                   and of all in the end. A query has no way to the reverse map; accesses on negatives are those of a report of a key that was refused."
-                .into(),
-        }
+        Table::of(&self.outcomes)
+            .text("filter, trial", |o| format!("{}, {}", o.filter, o.trial.name()))
+            .text("queries", |o| o.queries)
+            .text("false", |o| o.false_positives)
+            .number("/ eps", 3, |o| o.false_positives as f64 / o.queries.max(1) as f64 / o.promised_rate)
+            .text("epochs", |o| o.epochs)
+            .number("bits/item", 2, |o| Some(o.bits_per_item).filter(|_| o.skipped.is_none()))
+            .number("reads/false", 3, |o| o.reads_per_false)
+            .number("moved/false", 2, |o| o.moved_per_false)
+            .text("claims", claims)
+            .table(
+                "What was measured, and what is allowed.",
+                "A limit on a count of wrong answers is the quantile of the Poisson law of mean eps times the queries \
+                 that chance alone exceeds with probability .00135 (three sigma, one side), divided by the number of \
+                 windows where the worst of them is meant (Bonferroni). any n: wrong answers in any n queries in a \
+                 row, at most eps n + 4 sqrt(eps n ln n). keys lost: of one asked for after every 64th query, and of \
+                 all in the end. A query has no way to the reverse map; accesses on negatives are those of a report of \
+                 a key that was refused.",
+            )
     }
 }

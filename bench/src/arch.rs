@@ -1,7 +1,6 @@
 //! safe calls -> the operating system: all unsafe code of the benchmarks but maps of files.
 //!
-//! Three things the standard library does not tell: how much memory is in use and was in use at most, how much processor
-//! time went by, and what a child process needed.
+//! The standard library does not report memory in use and its peak, processor time, and what a child process needed.
 //!
 //! Memory is counted where it is allocated, because resident memory depends on what the allocator kept from the candidate
 //! before. Pages that are mapped, anonymous ones too, do not pass the allocator: [`crate::measure::Memory::peak_with`] adds
@@ -18,7 +17,6 @@ use std::time::Duration;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes in use now.
 pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }
@@ -90,7 +88,6 @@ pub(crate) fn cpu_time() -> Duration {
 
 /// What a child process needed.
 pub(crate) struct Usage {
-    /// How it ended.
     pub(crate) status: ExitStatus,
     /// Processor time, user and system.
     pub(crate) cpu: Duration,

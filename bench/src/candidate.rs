@@ -15,9 +15,11 @@ use std::rc::Rc;
 /// What building gives.
 pub type Outcome = Result<Built, Box<dyn Error>>;
 
-type FilterBuilder = Box<dyn Fn(&[u64], usize) -> Outcome>;
-type Prepared = Box<dyn Fn(usize) -> Outcome>;
-type Prepare = Box<dyn Fn(&[u64]) -> Prepared>;
+/// Builds with a number of threads.
+type Ready<'a> = Box<dyn Fn(usize) -> Outcome + 'a>;
+
+/// Does what is not timed; the result builds.
+type Prepare = Box<dyn for<'a> Fn(&'a [u64]) -> Ready<'a>>;
 
 /// A structure that takes part.
 pub struct Candidate {
@@ -27,19 +29,21 @@ pub struct Candidate {
     pub threads: bool,
     /// The share of a power of two at which the structure is full.
     load: Option<f64>,
-    build: Maker,
-}
-
-/// How a candidate is built: at once, or in two steps of which only the second is timed.
-enum Maker {
-    Whole(FilterBuilder),
-    Prepared(Prepare),
+    prepare: Prepare,
 }
 
 impl Candidate {
+    fn of(name: impl Into<String>, prepare: impl for<'a> Fn(&'a [u64]) -> Ready<'a> + 'static) -> Candidate {
+        Candidate { name: name.into(), threads: false, load: None, prepare: Box::new(prepare) }
+    }
+
     /// A candidate whose `build` is given distinct keys and a number of threads.
     pub fn new(name: impl Into<String>, build: impl Fn(&[u64], usize) -> Outcome + 'static) -> Candidate {
-        Candidate { name: name.into(), threads: false, load: None, build: Maker::Whole(Box::new(build)) }
+        let build = Rc::new(build);
+        Candidate::of(name, move |keys| {
+            let build = Rc::clone(&build);
+            Box::new(move |threads| build(keys, threads))
+        })
     }
 
     /// A candidate that starts from something made of the keys beforehand, digests for instance; making it is not timed.
@@ -48,11 +52,10 @@ impl Candidate {
         prepare: impl Fn(&[u64]) -> P + 'static,
         build: impl Fn(&P, usize) -> Outcome + Clone + 'static,
     ) -> Candidate {
-        let prepare = move |keys: &[u64]| -> Prepared {
+        Candidate::of(name, move |keys| {
             let (prepared, build) = (prepare(keys), build.clone());
             Box::new(move |threads| build(&prepared, threads))
-        };
-        Candidate { name: name.into(), threads: false, load: None, build: Maker::Prepared(Box::new(prepare)) }
+        })
     }
 
     /// Builds of this candidate use the number of threads they are given.
@@ -74,11 +77,8 @@ impl Candidate {
     }
 
     /// Does what is not timed; the result builds with a number of threads.
-    pub fn ready<'a>(&'a self, keys: &'a [u64]) -> Box<dyn Fn(usize) -> Outcome + 'a> {
-        match &self.build {
-            Maker::Whole(build) => Box::new(move |threads| build(keys, threads)),
-            Maker::Prepared(prepare) => prepare(keys),
-        }
+    pub fn ready<'a>(&self, keys: &'a [u64]) -> Ready<'a> {
+        (self.prepare)(keys)
     }
 }
 
@@ -114,9 +114,24 @@ impl Built {
             let filter: &F = &filter;
             keys.iter().filter(|&&key| contains(filter, key)).count()
         };
-        let mut built = Built { bytes: None, refused: 0, count: Box::new(count), batch: None };
-        built.batch = Some(Box::new(move |keys, out| batch(&shared, keys, out)));
-        built
+        let batch: Batch = Box::new(move |keys, out| batch(&shared, keys, out));
+        Built { bytes: None, refused: 0, count: Box::new(count), batch: Some(batch) }
+    }
+
+    /// An empty filter that is given the keys one by one; `insert` says whether it takes a key.
+    pub fn inserted<F: 'static>(
+        mut filter: F,
+        keys: &[u64],
+        mut insert: impl FnMut(&mut F, u64) -> bool,
+        contains: impl Fn(&F, u64) -> bool + 'static,
+    ) -> Built {
+        let refused = keys.iter().filter(|&&key| !insert(&mut filter, key)).count();
+        Built { refused, ..Built::new(filter, contains) }
+    }
+
+    /// The same filter, which can tell its size.
+    pub fn of_bytes(self, bytes: usize) -> Built {
+        Built { bytes: Some(bytes), ..self }
     }
 
     /// How many of `keys` the filter says yes to, one call per key.

@@ -1,8 +1,8 @@
 //! a generated case of revoked certificates -> one table: exact filters that know who issued a certificate, and others.
 //!
 //! Every issuer revokes its own share of what it issued, so a structure that treats issuers apart has a lower bound, the
-//! sum over issuers of `n f(0, lambda)` \[Chained\]. What that gains is set against what many small structures and an index
-//! of them cost. `certificates/case.rs` says how the case is made. Valid certificates stream into every build and are made
+//! sum over issuers of `n f(0, lambda)` \[Chained\]. Many small structures and an index of them cost something, which is set
+//! against that gain. `certificates/case.rs` says how the case is made. Valid certificates stream into every build and are made
 //! while it asks for them: none of the lists is in memory, and making a key is in the time of the build.
 
 use std::error::Error;
@@ -11,11 +11,12 @@ use std::hint::black_box;
 use clap::Args;
 use serde::Serialize;
 
+use crate::args::{Timing, is_named};
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, Median as _, least_nanos, progress, turns};
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{self, Table, number};
+use crate::table::{self, Table};
 
 pub(crate) mod case;
 
@@ -29,35 +30,25 @@ pub(crate) struct Options {
     /// All certificates, the revoked included.
     #[arg(long, default_value_t = 100_000_000)]
     certificates: u64,
-    /// Who issues them.
+    /// Number of issuers.
     #[arg(long, default_value_t = 800)]
     issuers: usize,
-    /// Rounds, each with keys of its own; the table shows medians.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Valid certificates that are asked for after every build, beside all revoked ones.
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Valid certificates to query after every build, besides all revoked ones.
     #[arg(long, default_value_t = 10_000_000)]
     sample: usize,
     /// Only structures whose name contains one of these.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
-    /// Seed of shares and keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
-/// A structure that takes part.
 pub(crate) struct Entrant {
-    /// The row's name.
     pub(crate) name: &'static str,
-    /// Builds it on one thread.
     pub(crate) build: fn(&Case) -> Result<Made, Box<dyn Error>>,
 }
 
-/// What a build gives.
 pub(crate) struct Made {
     /// All that a client needs.
     bytes: usize,
@@ -81,22 +72,21 @@ impl Made {
     }
 }
 
-/// What one structure showed in one round, or the medians.
-#[derive(Clone, Serialize)]
-struct Sample {
-    bytes: f64,
-    index: Option<f64>,
-    /// Seconds.
-    build: f64,
-    /// Bytes in use at the worst moment of the build.
-    peak: f64,
-    /// Nanoseconds a query.
-    revoked: f64,
-    valid: f64,
+crate::measured! {
+    struct Sample {
+        bytes: f64,
+        index: Option<f64>,
+        /// Seconds.
+        build: f64,
+        /// Bytes in use at the worst moment of the build.
+        peak: f64,
+        /// Nanoseconds a query.
+        revoked: f64,
+        valid: f64,
+    }
 }
 
-/// One structure's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: &'static str,
     median: Option<Sample>,
@@ -104,13 +94,11 @@ struct Row {
     revoked_missed: usize,
     /// Valid certificates that were said to be revoked, over all rounds.
     valid_refused: usize,
-    /// Builds that ended in an error.
     builds: Vec<String>,
     #[serde(skip)]
     samples: Vec<Sample>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -127,40 +115,35 @@ const REPETITIONS: usize = 3;
 /// So many certificates are made and asked for at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Measures every structure that the options select.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut all = ours::certificates::entrants();
     #[cfg(feature = "peers")]
     all.extend(crate::peers::certificates::entrants());
-    all.retain(|entrant| options.only.is_empty() || options.only.iter().any(|part| entrant.name.contains(part)));
+    all.retain(|entrant| is_named(&options.only, entrant.name));
     if all.is_empty() {
         return Err("no structure has such a name".into());
     }
-    if options.n == 0 || options.rounds == 0 {
+    let Timing { rounds, seed, .. } = options.timing;
+    if options.n == 0 || rounds == 0 {
         return Err("--n and --rounds must be at least 1".into());
     }
-    let mut stream = Stream::new(options.seed);
+    let mut stream = Stream::new(seed);
     let mut case = Case::new(options.issuers, options.certificates, options.n, &mut stream)?;
-    let mut rows: Vec<Row> = all.iter().map(|entrant| Row::new(entrant.name)).collect();
-    for round in 0..options.rounds {
-        for turn in 0..all.len() {
-            let i = (turn + round) % all.len();
-            eprint!("\r\x1b[Kround {}: {}", round + 1, all[i].name);
+    let mut rows: Vec<Row> = all.iter().map(|entrant| Row { name: entrant.name, ..Row::default() }).collect();
+    for round in 0..rounds {
+        for i in turns(all.len(), round) {
+            progress(format_args!("round {}: {}", round + 1, all[i].name));
             rows[i].round(&all[i], &case, options, &mut stream);
         }
         case.renew(&mut stream);
     }
-    eprint!("\r\x1b[K");
-    rows.iter_mut().for_each(Row::finish);
+    progress("");
+    rows.iter_mut().for_each(|row| row.median = Sample::median(row.samples.iter()));
     let (bound, bound_without_issuers) = (case.lower_bound(), case.bound_without_issuers());
     Ok(Report { machine: Machine::read(), options, issuers: case.issuers, bound, bound_without_issuers, rows })
 }
 
 impl Row {
-    fn new(name: &'static str) -> Row {
-        Row { name, median: None, revoked_missed: 0, valid_refused: 0, builds: Vec::new(), samples: Vec::new() }
-    }
-
     /// Builds once, asks for all revoked and for a sample of valid certificates, times queries.
     fn round(&mut self, entrant: &Entrant, case: &Case, options: &Options, stream: &mut Stream) {
         let ((made, time), memory) = measure::memory(|| measure::cpu(|| (entrant.build)(case)));
@@ -178,9 +161,8 @@ impl Row {
             self.valid_refused += (made.count)(&valid);
         }
         let mut time_loop = |revoked: bool| {
-            let queries = case.sample(revoked, options.queries, stream);
-            let once = || measure::cpu(|| black_box((made.count)(black_box(&queries)))).1;
-            measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1))
+            let queries = case.sample(revoked, options.timing.queries, stream);
+            least_nanos(REPETITIONS, queries.len(), || (made.count)(black_box(&queries)))
         };
         self.samples.push(Sample {
             bytes: made.bytes as f64,
@@ -192,23 +174,11 @@ impl Row {
         });
     }
 
-    /// Takes the medians.
-    fn finish(&mut self) {
-        if self.samples.is_empty() {
-            return;
-        }
-        let median = |field: fn(&Sample) -> f64| measure::median(self.samples.iter().map(field)).unwrap_or(0.0);
-        self.median = Some(Sample {
-            bytes: median(|s| s.bytes),
-            index: measure::median(self.samples.iter().filter_map(|s| s.index)),
-            build: median(|s| s.build),
-            peak: median(|s| s.peak),
-            revoked: median(|s| s.revoked),
-            valid: median(|s| s.valid),
-        });
+    fn line(&self) -> Line<'_> {
+        let bytes = self.median.as_ref().map(|sample| sample.bytes);
+        Line { name: self.name, bytes, bits: bytes.map(|bytes| bytes * 8.0), row: Some(self) }
     }
 
-    /// For the table's last column.
     fn wrong(&self) -> String {
         let counts = [(self.revoked_missed, "revoked missed"), (self.valid_refused, "valid refused")];
         let parts = counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}"));
@@ -216,83 +186,69 @@ impl Row {
     }
 }
 
+/// A line of the table: a bound, or a structure.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    name: &'static str,
+    bytes: Option<f64>,
+    bits: Option<f64>,
+    row: Option<&'a Row>,
+}
+
+impl Line<'_> {
+    fn median<N: Into<Option<f64>>>(self, field: impl Fn(&Sample) -> N) -> Option<f64> {
+        field(self.row?.median.as_ref()?).into()
+    }
+}
+
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and right.
     fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.wrong().is_empty())
     }
 
     fn tables(&self) -> Vec<Table> {
         let n = self.options.n as f64;
-        let bound = |name: &str, bits: f64| {
-            let over = number((self.bound > 0.0).then(|| bits / self.bound), 3);
-            let mut cells =
-                vec![name.to_string(), format!("{:.0}", (bits / 8.0).ceil()), number(Some(bits / n), 3), over];
-            cells.resize(COLUMNS.len() - 1, "-".to_string());
-            cells.push(String::new());
-            cells
-        };
-        let mut rows = vec![
-            bound("bound, issuers known", self.bound),
-            bound("bound, issuers not known", self.bound_without_issuers),
-        ];
-        rows.extend(self.rows.iter().map(|row| {
-            let some = |field: fn(&Sample) -> f64| row.median.as_ref().map(field);
-            let bytes = some(|s| s.bytes);
-            vec![
-                row.name.to_string(),
-                number(bytes, 0),
-                number(bytes.map(|bytes| bytes * 8.0 / n), 3),
-                number(bytes.filter(|_| self.bound > 0.0).map(|bytes| bytes * 8.0 / self.bound), 3),
-                number(row.median.as_ref().and_then(|s| s.index), 0),
-                number(some(|s| s.build), 2),
-                number(some(|s| s.build * 1e9).map(|nanos| nanos / self.options.certificates as f64), 1),
-                number(some(|s| s.revoked), 1),
-                number(some(|s| s.valid), 1),
-                number(some(|s| s.peak / 1e6), 0),
-                row.wrong(),
-            ]
-        }));
+        let over = |line: Line<'_>| line.bits.filter(|_| self.bound > 0.0).map(|bits| bits / self.bound);
+        let certificates = self.options.certificates as f64;
+        let bounds = [("bound, issuers known", self.bound), ("bound, issuers not known", self.bound_without_issuers)];
+        let bounds =
+            bounds.map(|(name, bits)| Line { name, bytes: (bits / 8.0).ceil().into(), bits: bits.into(), row: None });
         let count = |which: fn(&Issuer) -> bool| self.issuers.iter().filter(|issuer| which(issuer)).count();
-        vec![Table {
-            head: format!(
-                "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} more \
-                 than half), {} rounds, seed {}. {}.",
-                self.options.n,
-                self.options.certificates,
-                self.options.issuers,
-                count(|issuer| issuer.revoked == 0),
-                count(|issuer| issuer.revoked * 10 >= issuer.issued),
-                count(|issuer| issuer.revoked * 2 > issuer.issued),
-                self.options.rounds,
-                self.options.seed,
-                self.machine
-            ),
-            columns: COLUMNS.map(String::from).to_vec(),
-            rows,
-            note: "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, with 4 \
-                   bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers known. index: \
-                   of the bytes, those that say where an issuer's part is, exceptions included. Times of one thread, \
-                   processor time; a build makes the certificates it reads. peak: memory while building, the file of tamis counted from the start. wrong: of all \
-                   revoked and of a sample of valid certificates."
-                .into(),
-        }]
+        let table = Table::of(bounds.into_iter().chain(self.rows.iter().map(Row::line)))
+            .text("structure", |line| line.name)
+            .number("bytes", 0, |line| line.bytes)
+            .number("bits/revoked", 3, |line| Some(line.bits? / n))
+            .number("over", 3, over)
+            .number("index", 0, |line| line.median(|s| s.index))
+            .number("build s", 2, |line| line.median(|s| s.build))
+            .number("ns/certificate", 1, |line| line.median(|s| s.build * 1e9 / certificates))
+            .number("revoked ns", 1, |line| line.median(|s| s.revoked))
+            .number("valid ns", 1, |line| line.median(|s| s.valid))
+            .number("peak MB", 0, |line| line.median(|s| s.peak / 1e6))
+            .text("wrong", |line| line.row.map_or(String::new(), Row::wrong))
+            .table(
+                format!(
+                    "{} revoked of {} certificates of {} issuers (generated; {} revoked none, {} a tenth and more, {} \
+                     more than half), {} rounds, seed {}. {}.",
+                    self.options.n,
+                    self.options.certificates,
+                    self.options.issuers,
+                    count(|issuer| issuer.revoked == 0),
+                    count(|issuer| issuer.revoked * 10 >= issuer.issued),
+                    count(|issuer| issuer.revoked * 2 > issuer.issued),
+                    self.options.timing.rounds,
+                    self.options.timing.seed,
+                    self.machine
+                ),
+                "bytes: all that a client needs; clubcard's as Mozilla's client writes it, without dates and logs, \
+                 with 4 bytes for an issuer, and none where nothing is revoked. over: over the bound with issuers \
+                 known. index: of the bytes, those that say where an issuer's part is, exceptions included. Times of \
+                 one thread, processor time; a build makes the certificates it reads. peak: memory while building, the \
+                 file of tamis counted from the start. wrong: of all revoked and of a sample of valid certificates.",
+            );
+        vec![table]
     }
 }
-
-const COLUMNS: [&str; 11] = [
-    "structure",
-    "bytes",
-    "bits/revoked",
-    "over",
-    "index",
-    "build s",
-    "ns/certificate",
-    "revoked ns",
-    "valid ns",
-    "peak MB",
-    "wrong",
-];
 
 #[cfg(test)]
 mod tests {
@@ -302,7 +258,8 @@ mod tests {
 
     fn options(n: u64, only: &str) -> Options {
         let only = vec![only.to_string()];
-        Options { n, certificates: 40_000, issuers: 30, rounds: 2, queries: 500, sample: 70_000, only, seed: 1 }
+        let timing = Timing { rounds: 2, queries: 500, seed: 1 };
+        Options { n, certificates: 40_000, issuers: 30, timing, sample: 70_000, only }
     }
 
     /// Every structure, ours and the peers', is right, and not below its bound.
@@ -333,9 +290,8 @@ mod tests {
                 Ok(Made::new(revoked, 1, |set, c| set.contains(&c.key) || c.issuer == 1))
             },
         };
-        let mut row = Row::new("wrong");
+        let mut row = Row { name: "wrong", ..Row::default() };
         row.round(&entrant, &case, &options, &mut stream);
-        row.finish();
         assert_eq!(row.revoked_missed, 3);
         // The second issuer has an eighth of all.
         assert!((5_000..13_000).contains(&row.valid_refused), "{}", row.valid_refused);

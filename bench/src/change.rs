@@ -11,9 +11,9 @@ use tamis::{Bloom, Chained, Cuckoo, Othello, Quotient};
 
 use crate::arch::cpu_time;
 use crate::machine::Machine;
-use crate::measure::cpu;
+use crate::measure::{cpu, nanos_each, progress};
 use crate::stream::{Stream, scramble};
-use crate::table::{self, Table, number};
+use crate::table::{self, Table};
 
 /// Makes an empty filter over a first layer.
 type Empty<'a> = &'a dyn Fn() -> Result<Chained, tamis::Error>;
@@ -70,7 +70,6 @@ struct Behind {
     wrong: usize,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -81,10 +80,6 @@ pub(crate) struct Report<'a> {
 
 fn millions(n: usize, time: Duration) -> f64 {
     n as f64 / time.as_secs_f64() / 1e6
-}
-
-fn nanos(n: usize, time: Duration) -> f64 {
-    time.as_nanos() as f64 / n as f64
 }
 
 /// The longest of some operations, in milliseconds of processor time.
@@ -107,7 +102,7 @@ fn alone(keys: &[u64], seed: u64) -> Result<Alone, tamis::Error> {
     found.insert = millions(n, time);
     (found.bits, found.side_bytes) = (table.table_bits() as f64 / n as f64, table.side_bytes() as f64 / n as f64);
     let (ones, time) = cpu(|| keys.iter().filter(|&&key| table.get(key) == Ok(bit(key))).count());
-    (found.wrong, found.query) = (n - ones, nanos(n, time));
+    (found.wrong, found.query) = (n - ones, nanos_each(time, n));
     let order = Stream::new(seed + 1).sample(keys, n);
     let mut flips = std::collections::HashMap::<u64, bool>::new();
     let changes: Vec<(u64, bool)> = order
@@ -164,9 +159,9 @@ fn behind(name: &'static str, empty: Empty<'_>, keys: &[u64], others: &[u64]) ->
     done?;
     let batch = millions(late.len(), time);
     let (members, time) = cpu(|| keys.iter().filter(|&&key| filter.contains(key) == Ok(true)).count());
-    let member = nanos(n, time);
+    let member = nanos_each(time, n);
     let (matches, time) = cpu(|| others.iter().filter(|&&key| filter.contains(key) == Ok(true)).count());
-    let excluded = nanos(others.len(), time);
+    let excluded = nanos_each(time, others.len());
     let forgotten = others.iter().filter(|&&key| batched.contains(key) == Ok(true)).count();
     let lost = keys.iter().filter(|&&key| batched.contains(key) != Ok(true)).count();
     let (table_bits, side_bytes) = (filter.table_bits() as f64 / n as f64, filter.side_bytes() as f64);
@@ -182,7 +177,6 @@ fn behind(name: &'static str, empty: Empty<'_>, keys: &[u64], others: &[u64]) ->
     Ok(Behind { first: name, lambda, exclude, insert, batch, member, excluded, stall, table_bits, side_bytes, wrong })
 }
 
-/// Measures everything.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let Options { n, repeat, seed, .. } = *options;
     if n < 100 || repeat == 0 {
@@ -192,7 +186,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let keys = stream.take(n);
     let mut best = Alone::default();
     for _ in 0..repeat {
-        eprint!("\r\x1b[Kexact bit");
+        progress("exact bit");
         let found = alone(&keys, seed)?;
         best = Alone {
             insert: best.insert.max(found.insert),
@@ -219,7 +213,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
         for (name, empty) in firsts {
             let mut row: Option<Behind> = None;
             for _ in 0..repeat {
-                eprint!("\r\x1b[K{name}, lambda {lambda}");
+                progress(format_args!("{name}, lambda {lambda}"));
                 let new = behind(name, empty, &keys, &others)?;
                 row = Some(match row {
                     None => new,
@@ -238,7 +232,7 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
             rows.extend(row);
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(Report { machine: Machine::read(), options, alone: best, behind: rows })
 }
 
@@ -248,63 +242,43 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let cells = |numbers: &[(f64, usize)]| -> Vec<String> {
-            numbers.iter().map(|&(value, digits)| number(Some(value), digits)).collect()
-        };
-        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let a = &self.alone;
-        let alone = [
-            (a.insert, 2),
-            (a.batch, 2),
-            (a.change, 2),
-            (a.remove, 2),
-            (a.query, 1),
-            (a.stall, 2),
-            (a.bits, 3),
-            (a.most_bits, 3),
-            (a.side_bytes, 1),
-            (a.wrong as f64, 0),
-        ];
-        let row = |row: &Behind| {
-            let numbers = [
-                (row.lambda as f64, 0),
-                (row.exclude, 2),
-                (row.insert, 2),
-                (row.batch, 2),
-                (row.member, 1),
-                (row.excluded, 1),
-                (row.stall, 2),
-                (row.table_bits, 2),
-                (row.side_bytes, 1),
-                (row.wrong as f64, 0),
-            ];
-            [vec![row.first.to_string()], cells(&numbers)].concat()
-        };
         let head = |what: &str| format!("{what}, {} keys. {}.", self.options.n, self.machine);
-        vec![
-            Table {
-                head: head("An exact bit that changes"),
-                columns: names(&[
-                    "", "insert M/s", "batch M/s", "change M/s", "remove M/s", "query ns", "stall ms", "bits", "most bits",
-                    "side B", "wrong",
-                ]),
-                rows: vec![[vec!["Othello".to_string()], cells(&alone)].concat()],
-                note: "Processor time, the best of the repetitions; the stall is the longest insertion of all. Bits and bytes per key."
-                    .to_string(),
-            },
-            Table {
-                head: head("The same behind a first layer that takes keys"),
-                columns: names(&[
-                    "first layer", "lambda", "exclude M/s", "insert M/s", "batch M/s", "member ns", "excluded ns", "stall ms",
-                    "bits", "side B", "wrong",
-                ]),
-                rows: self.behind.iter().map(row).collect(),
-                note: "Half of the keys, then all excluded keys, then the other half, one by one or in five batches. Bits per key of both \
-                       layers; bytes next to them per key or excluded key. Wrong answers are members that do not match and excluded keys \
-                       that do."
-                    .to_string(),
-            },
-        ]
+        let alone = Table::of([&self.alone])
+            .text("", |_| "Othello")
+            .number("insert M/s", 2, |row| row.insert)
+            .number("batch M/s", 2, |row| row.batch)
+            .number("change M/s", 2, |row| row.change)
+            .number("remove M/s", 2, |row| row.remove)
+            .number("query ns", 1, |row| row.query)
+            .number("stall ms", 2, |row| row.stall)
+            .number("bits", 3, |row| row.bits)
+            .number("most bits", 3, |row| row.most_bits)
+            .number("side B", 1, |row| row.side_bytes)
+            .text("wrong", |row| row.wrong)
+            .table(
+                head("An exact bit that changes"),
+                "Processor time, the best of the repetitions; the stall is the longest insertion of all. Bits and \
+                 bytes per key.",
+            );
+        let behind = Table::of(&self.behind)
+            .text("first layer", |row| row.first)
+            .text("lambda", |row| row.lambda)
+            .number("exclude M/s", 2, |row| row.exclude)
+            .number("insert M/s", 2, |row| row.insert)
+            .number("batch M/s", 2, |row| row.batch)
+            .number("member ns", 1, |row| row.member)
+            .number("excluded ns", 1, |row| row.excluded)
+            .number("stall ms", 2, |row| row.stall)
+            .number("bits", 2, |row| row.table_bits)
+            .number("side B", 1, |row| row.side_bytes)
+            .text("wrong", |row| row.wrong)
+            .table(
+                head("The same behind a first layer that takes keys"),
+                "Half of the keys, then all excluded keys, then the other half, one by one or in five batches. Bits \
+                 per key of both layers; bytes next to them per key or excluded key. Wrong answers are members that do \
+                 not match and excluded keys that do.",
+            );
+        vec![alone, behind]
     }
 }
 

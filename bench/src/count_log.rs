@@ -14,11 +14,12 @@ use serde::Serialize;
 use tamis::internals::{Counter, Counts, ONE, Workspace};
 use tamis::{Hasher, Key, Limits};
 
+use crate::args::Folder;
 use crate::end_to_end::write_key;
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, progress};
 use crate::stream::{Stream, scramble};
-use crate::table::{self, Table, number};
+use crate::table::{self, Table};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -34,17 +35,15 @@ pub(crate) struct Options {
     /// Seed of the names.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the log and the files of `sort` are written [default: the system's temporary directory].
-    #[arg(long, value_name = "DIR")]
+    #[command(flatten)]
     #[serde(skip)]
-    tmp: Option<PathBuf>,
-    /// Writes and compares nothing: counts this file, and prints the numbers of distinct lines and of all.
+    folder: Folder,
+    /// Only count this file, and print the number of distinct lines and of all lines.
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub(crate) log: Option<PathBuf>,
 }
 
-/// One way of counting.
 #[derive(Serialize)]
 struct Row {
     command: String,
@@ -57,7 +56,6 @@ struct Row {
     distinct: u64,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -68,8 +66,7 @@ pub(crate) struct Report<'a> {
 
 /// Ranks from 1 to `distinct`, each with a chance of about one over it: uniform on a logarithmic scale.
 fn rank(stream: &mut Stream, distinct: u64) -> u64 {
-    let share = (stream.draw() >> 11) as f64 / (1u64 << 53) as f64;
-    (distinct as f64 + 1.0).powf(share) as u64
+    (distinct as f64 + 1.0).powf(stream.unit()) as u64
 }
 
 fn write_log(file: &Path, options: &Options) -> std::io::Result<()> {
@@ -81,7 +78,6 @@ fn write_log(file: &Path, options: &Options) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Reads a log and counts its lines.
 fn count(file: &Path, memory: u64) -> Result<Counts, Box<dyn Error>> {
     let mut lines = BufReader::with_capacity(1 << 18, File::open(file)?);
     let hasher = Hasher::seeded(0);
@@ -102,9 +98,9 @@ pub(crate) fn count_alone(file: &Path, options: &Options) -> Result<String, Box<
 
 /// Runs a command that prints the number of distinct lines first.
 fn measured(name: &str, command: &mut Command) -> Result<Row, Box<dyn Error>> {
-    eprint!("\r\x1b[K{name}");
+    progress(name);
     let (usage, wall, stdout) = measure::child(command)?;
-    eprint!("\r\x1b[K");
+    progress("");
     if !usage.status.success() {
         return Err(format!("{name} ended with {}", usage.status).into());
     }
@@ -123,12 +119,9 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     if options.lines == 0 || options.distinct == 0 {
         return Err("--lines and --distinct must be at least 1".into());
     }
-    let dir = match &options.tmp {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = options.folder.make()?;
     let log = dir.path().join("log");
-    eprint!("\r\x1b[Kwriting the log");
+    progress("writing the log");
     write_log(&log, options)?;
     let memory = options.memory.to_string();
     let sort = |limit: &str| {
@@ -155,28 +148,21 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let cells = |row: &Row| {
-            let ratio = row.wall / self.rows[0].wall;
-            let numbers = [(row.wall, 2), (ratio, 2), (row.cpu, 2), (row.peak, 0)].map(|(v, d)| number(Some(v), d));
-            [vec![row.command.clone()], numbers.to_vec(), vec![row.distinct.to_string()]].concat()
-        };
         let mut note =
             "Whole processes, from the first byte read; the peak is that of the largest process.".to_string();
         if !self.is_clean() {
             note += " THE NUMBERS OF DISTINCT LINES DIFFER: a defect.";
         }
-        vec![Table {
-            head: format!(
-                "Counting a log of {} queries, {} names by Zipf's law, {:.0} MB. {}.",
-                self.options.lines,
-                self.options.distinct,
-                self.bytes as f64 / 1e6,
-                self.machine
-            ),
-            columns: ["command", "wall s", "ratio", "cpu s", "peak MiB", "distinct"].map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note,
-        }]
+        let table = Table::of(&self.rows)
+            .text("command", |row| &row.command)
+            .number("wall s", 2, |row| row.wall)
+            .number("ratio", 2, |row| row.wall / self.rows[0].wall)
+            .number("cpu s", 2, |row| row.cpu)
+            .number("peak MiB", 0, |row| row.peak)
+            .text("distinct", |row| row.distinct);
+        let (Options { lines, distinct, .. }, size) = (self.options, self.bytes as f64 / 1e6);
+        let of = format!("{lines} queries, {distinct} names by Zipf's law, {size:.0} MB");
+        vec![table.table(format!("Counting a log of {of}. {}.", self.machine), note)]
     }
 }
 
@@ -198,7 +184,8 @@ mod tests {
     #[test]
     fn a_log_is_counted_as_a_map_counts_it() {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options { lines: 20_000, distinct: 3000, memory: 1, seed: 5, tmp: None, log: None };
+        let options =
+            Options { lines: 20_000, distinct: 3000, memory: 1, seed: 5, folder: Folder::default(), log: None };
         let log = dir.path().join("log");
         write_log(&log, &options).unwrap();
         let text = std::fs::read_to_string(&log).unwrap();

@@ -13,10 +13,11 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde::Serialize;
 
+use crate::args::Folder;
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, Median as _, nanos_each, progress};
 use crate::stream::Stream;
-use crate::table::{self, Table, number};
+use crate::table::{self, Table};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -33,39 +34,35 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     tamis: Option<PathBuf>,
-    /// Where the keys and the filter are written [default: the system's temporary directory].
-    #[arg(long, value_name = "DIR")]
+    #[command(flatten)]
     #[serde(skip)]
-    tmp: Option<PathBuf>,
+    folder: Folder,
     /// Further options of `tamis build`, after `--`.
     #[arg(last = true)]
     build: Vec<String>,
 }
 
-/// One process of one round.
-struct Run {
-    wall: f64,
-    cpu: f64,
-    peak: f64,
-    stdout: String,
+crate::measured! {
+    struct Sample {
+        /// Nanoseconds per key.
+        wall: f64,
+        /// Nanoseconds per key, all threads.
+        cpu: f64,
+        /// Mebibytes.
+        peak: f64,
+        /// What came out: bits per key of a build, share of yes in percent of a query.
+        result: f64,
+    }
 }
 
-/// The medians of one command.
 #[derive(Serialize)]
 struct Row {
-    command: String,
-    /// Nanoseconds per key.
-    wall: Option<f64>,
-    /// Nanoseconds per key, all threads.
-    cpu: Option<f64>,
-    /// Mebibytes.
-    peak: Option<f64>,
-    /// What came out: bits per key of a build, share of yes in percent of a query.
-    result: Option<f64>,
+    command: &'static str,
+    #[serde(flatten)]
+    median: Sample,
     unit: &'static str,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -76,7 +73,6 @@ pub(crate) struct Report<'a> {
     rows: Vec<Row>,
 }
 
-/// How long it takes to open a filter file.
 #[allow(unsafe_code)]
 fn time_open(file: &Path) -> Option<(f64, u64)> {
     let bytes = fs::metadata(file).ok()?.len();
@@ -111,18 +107,14 @@ fn write_keys(file: &Path, n: usize, stream: &mut Stream) -> std::io::Result<()>
     out.flush()
 }
 
-/// Runs one command to its end. Exit code 1 is grep's "nothing matched".
-fn run_once(command: &mut Command, n: usize) -> Result<Run, Box<dyn Error>> {
+/// Runs one command to its end: what it needed, and what it printed. Exit code 1 is grep's "nothing matched".
+fn run_once(command: &mut Command, n: usize) -> Result<(Sample, String), Box<dyn Error>> {
     let (usage, wall, stdout) = measure::child(command.stderr(Stdio::null()))?;
-    match usage.status.code() {
-        Some(0 | 1) => Ok(Run {
-            wall: measure::nanos_each(wall, n),
-            cpu: measure::nanos_each(usage.cpu, n),
-            peak: usage.peak as f64 / (1 << 20) as f64,
-            stdout,
-        }),
-        _ => Err(format!("the command ended with {}", usage.status).into()),
-    }
+    let Some(0 | 1) = usage.status.code() else {
+        return Err(format!("the command ended with {}", usage.status).into());
+    };
+    let (wall, cpu) = (nanos_each(wall, n), nanos_each(usage.cpu, n));
+    Ok((Sample { wall, cpu, peak: usage.peak as f64 / (1 << 20) as f64, result: 0.0 }, stdout))
 }
 
 /// Writes the keys and runs every command once per round.
@@ -139,67 +131,56 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
             "the `tamis` program is not there: `cargo build --release -p tamis-cli`, or name it with --tamis".into()
         );
     }
-    let dir = match &options.tmp {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = options.folder.make()?;
     let [keys, strangers, filter] = ["keys.txt", "strangers.txt", "keys.filter"].map(|name| dir.path().join(name));
     let mut stream = Stream::new(options.seed);
     write_keys(&keys, options.n, &mut stream)?;
     write_keys(&strangers, options.n, &mut stream)?;
 
-    let build = |threads: usize| -> Result<(Run, f64), Box<dyn Error>> {
+    let build = |threads: usize| -> Result<Sample, Box<dyn Error>> {
         let mut command = Command::new(&tamis);
         command.arg("build").arg(&keys).arg("-o").arg(&filter).args(["--threads", &threads.to_string()]);
-        let run = run_once(command.args(&options.build), options.n)?;
+        let (sample, _) = run_once(command.args(&options.build), options.n)?;
         let bytes = fs::metadata(&filter).map_err(|e| format!("`tamis build` wrote no filter: {e}"))?.len();
-        Ok((run, bytes as f64 * 8.0 / options.n as f64))
+        Ok(Sample { result: bytes as f64 * 8.0 / options.n as f64, ..sample })
     };
-    let query = |input: &Path| -> Result<(Run, usize), Box<dyn Error>> {
-        let run = run_once(Command::new(&tamis).arg("query").arg("-c").arg(&filter).arg(input), options.n)?;
-        let count = run.stdout.trim().parse().map_err(|_| "`tamis query -c` printed no number")?;
-        Ok((run, count))
+    let query = |input: &Path| -> Result<(Sample, usize), Box<dyn Error>> {
+        let mut command = Command::new(&tamis);
+        let (sample, stdout) = run_once(command.arg("query").arg("-c").arg(&filter).arg(input), options.n)?;
+        let count = stdout.trim().parse().map_err(|_| "`tamis query -c` printed no number")?;
+        Ok((Sample { result: count as f64 * 100.0 / options.n as f64, ..sample }, count))
     };
 
-    let mut runs: [Vec<(Run, f64)>; 4] = Default::default();
+    let mut rounds: [Vec<Sample>; 4] = Default::default();
     let mut false_negatives = 0;
     for round in 0..options.rounds {
-        eprint!("\r\x1b[Kround {} of {}", round + 1, options.rounds);
-        runs[0].push(build(1)?);
-        runs[1].push(build(2)?);
-        let percent = |count: usize| count as f64 * 100.0 / options.n as f64;
-        let (run, count) = query(&keys)?;
-        false_negatives += options.n.saturating_sub(count);
-        runs[2].push((run, percent(count)));
-        let (run, count) = query(&strangers)?;
-        runs[3].push((run, percent(count)));
+        progress(format_args!("round {} of {}", round + 1, options.rounds));
+        let builds = [build(1)?, build(2)?];
+        let ((members, found), (others, _)) = (query(&keys)?, query(&strangers)?);
+        false_negatives += options.n.saturating_sub(found);
+        let samples = builds.into_iter().chain([members, others]);
+        rounds.iter_mut().zip(samples).for_each(|(rounds, sample)| rounds.push(sample));
     }
-    eprint!("\r\x1b[K");
-    let names = ["build, 1 thread", "build, 2 threads", "query -c, members", "query -c, strangers"];
-    let units = ["bits/key", "bits/key", "% yes", "% yes"];
-    let row = |((command, unit), runs): ((&str, &'static str), &Vec<(Run, f64)>)| Row {
-        command: command.to_string(),
-        wall: measure::median(runs.iter().map(|r| r.0.wall)),
-        cpu: measure::median(runs.iter().map(|r| r.0.cpu)),
-        peak: measure::median(runs.iter().map(|r| r.0.peak)),
-        result: measure::median(runs.iter().map(|r| r.1)),
-        unit,
+    progress("");
+    let commands = [
+        ("build, 1 thread", "bits/key"),
+        ("build, 2 threads", "bits/key"),
+        ("query -c, members", "% yes"),
+        ("query -c, strangers", "% yes"),
+    ];
+    let row = |((command, unit), rounds): (_, &Vec<Sample>)| {
+        Sample::median(rounds.iter()).map(|median| Row { command, median, unit })
     };
-    let rows = names.into_iter().zip(units).zip(&runs).map(row).collect();
+    let rows = commands.into_iter().zip(&rounds).filter_map(row).collect();
     Ok(Report { machine: Machine::read(), options, false_negatives, open: time_open(&filter), rows })
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every key was found.
     fn is_clean(&self) -> bool {
         self.false_negatives == 0
     }
 
     fn tables(&self) -> Vec<Table> {
-        let cells = |row: &Row| {
-            let result = format!("{} {}", number(row.result, 3), row.unit);
-            vec![row.command.clone(), number(row.wall, 1), number(row.cpu, 1), number(row.peak, 1), result]
-        };
         let mut note = "Whole processes, from reading the text file to the last byte written; medians.".to_string();
         if let Some((micros, bytes)) = self.open {
             note += &format!(" Opening the file of {:.1} MB by memory map: {micros:.1} us.", bytes as f64 / 1e6);
@@ -208,15 +189,15 @@ impl table::Report for Report<'_> {
             note += &format!(" {} FALSE NEGATIVES.", self.false_negatives);
         }
         let build = if self.options.build.is_empty() { String::new() } else { self.options.build.join(" ") + ", " };
-        vec![Table {
-            head: format!(
-                "tamis on {} random text keys, {build}{} rounds, seed {}. {}.",
-                self.options.n, self.options.rounds, self.options.seed, self.machine
-            ),
-            columns: ["command", "wall ns/key", "cpu ns/key", "peak MiB", "result"].map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note,
-        }]
+        let table = Table::of(&self.rows)
+            .text("command", |row| row.command)
+            .number("wall ns/key", 1, |row| row.median.wall)
+            .number("cpu ns/key", 1, |row| row.median.cpu)
+            .number("peak MiB", 1, |row| row.median.peak)
+            .text("result", |row| format!("{:.3} {}", row.median.result, row.unit));
+        let Options { n, rounds, seed, .. } = self.options;
+        let head = format!("tamis on {n} random text keys, {build}{rounds} rounds, seed {seed}. {}.", self.machine);
+        vec![table.table(head, note)]
     }
 }
 
@@ -256,11 +237,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for lost in [0, 5] {
             let tamis = Some(stand_in(dir.path(), lost));
-            let options = Options { n: 200, rounds: 2, seed: 1, tamis, tmp: None, build: vec!["--fpr".into()] };
+            let options =
+                Options { n: 200, rounds: 2, seed: 1, tamis, folder: Folder::default(), build: vec!["--fpr".into()] };
             let report = run(&options).unwrap();
             assert_eq!(report.false_negatives, 2 * lost);
-            assert_eq!(report.rows[3].result, Some(0.0));
-            assert!(report.rows.iter().all(|row| row.wall > Some(0.0) && row.peak > Some(0.1)));
+            assert_eq!((report.rows.len(), report.rows[3].median.result), (4, 0.0));
+            assert!(report.rows.iter().all(|row| row.median.wall > 0.0 && row.median.peak > 0.1));
             let table = table::Report::tables(&report)[0].to_string();
             assert_eq!(table.contains("FALSE NEGATIVES"), lost > 0);
             assert!(!table.contains(dir.path().to_str().unwrap()));
@@ -270,7 +252,14 @@ mod tests {
     #[test]
     fn a_missing_or_failing_command_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        let none = Options { n: 5, rounds: 1, seed: 1, tamis: Some(dir.path().join("none")), tmp: None, build: vec![] };
+        let none = Options {
+            n: 5,
+            rounds: 1,
+            seed: 1,
+            tamis: Some(dir.path().join("none")),
+            folder: Folder::default(),
+            build: vec![],
+        };
         assert!(run(&none).is_err());
         let idle = Options { tamis: Some("/bin/true".into()), ..none };
         assert!(run(&idle).err().unwrap().to_string().contains("wrote no filter"));

@@ -1,7 +1,7 @@
 //! keys and all their negatives -> one table: filters that make no error on any listed key, side by side.
 //!
-//! Bits are compared with the information bound f(0, lambda) of \[Chained\]; every listed key is asked after every build,
-//! in every round. Structures take turns on the same fresh keys, as in [`crate::filters`]. A second table is about filters
+//! Bits are compared with the lower bound f(0, lambda) of \[Chained\]; every listed key is queried after every build, in
+//! every round. Structures take turns on the same fresh keys, as in [`crate::filters`]. A second table is about filters
 //! that may let a share of the negatives pass (`share.rs`).
 
 use std::error::Error;
@@ -10,15 +10,17 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::bounds;
 
-use crate::listed::{self, Listed, Row, Sample};
+use crate::args::{Timing, is_named};
+use crate::listed::{self, Listed, Row};
 use crate::machine::Machine;
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{self, Table, number};
+use crate::table::{self, Table, rows_of, some};
 
 mod share;
 
 #[derive(Args, Serialize)]
+#[command(mut_arg("rounds", |arg| arg.default_value("1")))]
 pub(crate) struct Options {
     /// Which tables.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::Exact, Part::Share])]
@@ -32,28 +34,21 @@ pub(crate) struct Options {
     /// Negatives per key and the share of them that may pass.
     #[arg(long, value_delimiter = ',', value_name = "LAMBDA:SHARE,...", default_values_t = share::DEFAULT)]
     shares: Vec<share::Wanted>,
-    /// Keys and negatives together are at most this many; with many negatives there are fewer keys. With more than 20
-    /// million the cascades and what starts from digests take no part: they would take most of the time.
+    /// Most keys and negatives together: many negatives leave fewer keys. Beyond 20 million, cascades and builds from
+    /// digests are left out, because they would take most of the time.
     #[arg(long, default_value_t = 32_000_000)]
     most: usize,
-    /// Rounds; the table shows medians.
-    #[arg(long, default_value_t = 1)]
-    rounds: usize,
-    /// Queries per timing.
-    #[arg(long, default_value_t = 1_000_000)]
-    queries: usize,
-    /// Strangers per round that measure the rate for keys that are on neither list.
+    #[command(flatten)]
+    #[serde(flatten)]
+    timing: Timing,
+    /// Unlisted keys per round, which measure the fpr.
     #[arg(long, default_value_t = 1_000_000)]
     strangers: usize,
     /// Only structures whose name contains one of these.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
-    /// Seed of the random keys.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
-/// A table.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -73,20 +68,16 @@ impl Options {
     /// Measures those structures that take part with `lambda` negatives per key.
     fn rows(&self, lambda: f64, all: &[Listed], stream: &mut Stream) -> Vec<Row> {
         let (keys, negatives) = self.sizes(lambda);
-        let wanted = |listed: &&Listed| {
-            let named = self.only.is_empty() || self.only.iter().any(|part| listed.name.contains(part));
-            named && listed.takes(keys + negatives)
-        };
+        let wanted = |listed: &&Listed| is_named(&self.only, &listed.name) && listed.takes(keys + negatives);
         let all: Vec<&Listed> = all.iter().filter(wanted).collect();
         let lists = |stream: &mut Stream| (stream.take(keys), stream.take(negatives));
-        listed::compare(&all, self.rounds, stream, lists, self.strangers, self.queries)
+        listed::compare(&all, &self.timing, stream, lists, self.strangers)
     }
 }
 
-/// More negatives per key never reach a steered column: plain bits refuse the others.
+/// More negatives per key never reach a steered column: plain bits reject the others.
 const STEERED: usize = 16;
 
-/// All structures at one lambda.
 #[derive(Serialize)]
 struct Group {
     lambda: f64,
@@ -96,7 +87,6 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -105,13 +95,12 @@ pub(crate) struct Report<'a> {
     shares: Vec<share::Group>,
 }
 
-/// Measures every structure that the options select, at every lambda.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut lambdas = options.lambdas.iter().copied().chain(options.shares.iter().map(share::Wanted::lambda));
-    if options.n == 0 || options.rounds == 0 || lambdas.any(|lambda| !(0.0..1e6).contains(&lambda)) {
+    if options.n == 0 || options.timing.rounds == 0 || lambdas.any(|lambda| !(0.0..1e6).contains(&lambda)) {
         return Err("--n and --rounds must be at least 1, --lambdas and --shares from 0 to a million".into());
     }
-    let mut stream = Stream::new(options.seed);
+    let mut stream = Stream::new(options.timing.seed);
     let has = |part| options.part.contains(&part);
     let groups = if has(Part::Exact) { exact(options, &mut stream) } else { Vec::new() };
     let shares = if has(Part::Share) { share::run(options, &mut stream) } else { Vec::new() };
@@ -136,84 +125,58 @@ fn exact(options: &Options, stream: &mut Stream) -> Vec<Group> {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and exact.
     fn is_clean(&self) -> bool {
         let exact = self.groups.iter().flat_map(|group| &group.rows);
-        exact.chain(self.shares.iter().flat_map(|group| &group.rows)).all(|row| row.wrong.describe().is_empty())
+        exact.chain(self.shares.iter().flat_map(|group| &group.rows)).all(Row::is_clean)
     }
 
     fn tables(&self) -> Vec<Table> {
-        let exact = (!self.groups.is_empty()).then(|| self.exact_table());
-        exact.into_iter().chain((!self.shares.is_empty()).then(|| share::table(&self.shares, self))).collect()
+        let exact = some(&self.groups, |_| self.exact_table());
+        exact.into_iter().chain(some(&self.shares, |groups| share::table(groups, self))).collect()
     }
 }
 
 impl Report<'_> {
     /// What both tables were measured on.
     fn setting(&self) -> String {
-        let Options { rounds, seed, .. } = *self.options;
+        let Timing { rounds, seed, .. } = self.options.timing;
         let s = if rounds == 1 { "" } else { "s" };
         format!("random u64 keys, {rounds} round{s}, seed {seed}. {}.", self.machine)
     }
 
     fn exact_table(&self) -> Table {
-        let columns = [
-            "lambda, structure",
-            "keys",
-            "bits/key",
-            "bound",
-            "over",
-            "strangers %",
-            "build",
-            "build, 2 threads",
-            "member",
-            "negative",
-            "mixed",
-            "member batch",
-            "negative batch",
-            "peak bits/element",
-            "peak bits/steered",
-            "wrong",
-        ];
-        let cells = |group: &Group, row: &Row| {
-            let sample = row.median.as_ref();
-            let elements = (group.keys + group.negatives) as f64;
-            let steered = (group.keys + group.negatives.min(STEERED * group.keys)) as f64;
-            let some = |field: fn(&Sample) -> f64| sample.map(field);
-            let bits = some(|s| s.bits).map(|bits| bits / group.keys as f64);
-            let over = bits.filter(|_| group.bound > 0.0).map(|bits| bits / group.bound);
-            vec![
-                format!("{}, {}", group.lambda, row.name),
-                group.keys.to_string(),
-                number(bits, 3),
-                number(Some(group.bound), 3),
-                number(over, 3),
-                number(row.rate.map(|rate| rate * 100.0), 2),
-                number(some(|s| s.build).map(|ms| ms * 1e6 / elements), 1),
-                number(sample.and_then(|s| s.build_twice).map(|ms| ms * 1e6 / elements), 1),
-                number(some(|s| s.members), 1),
-                number(some(|s| s.negatives), 1),
-                number(some(|s| s.mixed), 1),
-                number(sample.and_then(|s| s.members_batch), 1),
-                number(sample.and_then(|s| s.negatives_batch), 1),
-                number(some(|s| s.peak).map(|bits| bits / elements), 0),
-                number(some(|s| s.peak).map(|bits| bits / steered), 0),
-                row.wrong.describe(),
-            ]
+        let elements = |group: &Group| (group.keys + group.negatives) as f64;
+        let steered = |group: &Group| (group.keys + group.negatives.min(STEERED * group.keys)) as f64;
+        let over = |group: &Group, row: &Row| {
+            (group.bound > 0.0).then(|| row.median(|s| s.bits / group.keys as f64 / group.bound)).flatten()
         };
-        let rows = self.groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row)));
-        Table {
-            head: format!("Exact membership, {}", self.setting()),
-            columns: columns.map(String::from).to_vec(),
-            rows: rows.collect(),
-            note: "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds \
-                   with 2 threads: wall time): build per listed element (keys and negatives), queries per key; member and negative from their lists, \
-                   mixed from both as often as they are listed. strangers: the share of keys on neither list that \
-                   pass. peak: memory while building, the lists not included, the file of tamis from the start; by listed element, and by \
-                   those that may reach a steered column: the keys and at most 16 negatives for each. Cascades and \
-                   what starts from digests take no part with more than 20 million listed elements."
-                .into(),
-        }
+        Table::of(rows_of(&self.groups, |group| &group.rows))
+            .text("lambda, structure", |(group, row)| format!("{}, {}", group.lambda, row.name))
+            .text("keys", |(group, _)| group.keys)
+            .number("bits/key", 3, |(group, row)| row.median(|s| s.bits / group.keys as f64))
+            .number("bound", 3, |(group, _)| group.bound)
+            .number("over", 3, |(group, row)| over(group, row))
+            .number("strangers %", 2, |(_, row)| row.rate.map(|rate| rate * 100.0))
+            .number("build", 1, |(group, row)| row.median(|s| s.build * 1e6 / elements(group)))
+            .number("build, 2 threads", 1, |(group, row)| row.median(|s| Some(s.build_twice? * 1e6 / elements(group))))
+            .number("member", 1, |(_, row)| row.median(|s| s.members))
+            .number("negative", 1, |(_, row)| row.median(|s| s.negatives))
+            .number("mixed", 1, |(_, row)| row.median(|s| s.mixed))
+            .number("member batch", 1, |(_, row)| row.median(|s| s.members_batch))
+            .number("negative batch", 1, |(_, row)| row.median(|s| s.negatives_batch))
+            .number("peak bits/element", 0, |(group, row)| row.median(|s| s.peak / elements(group)))
+            .number("peak bits/steered", 0, |(group, row)| row.median(|s| s.peak / steered(group)))
+            .text("wrong", |(_, row)| row.wrong.describe())
+            .table(
+                format!("Exact membership, {}", self.setting()),
+                "over: bits over the bound f(0, lambda). Times in ns of processor time, one thread (builds with 2 \
+                 threads: wall time): build per listed element (keys and negatives), queries per key; member and \
+                 negative from their lists, mixed from both as often as they are listed. strangers: the share of keys \
+                 on neither list that pass. peak: memory while building, the lists not included, the file of tamis \
+                 from the start; by listed element, and by those that may reach a steered column: the keys and at most \
+                 16 negatives for each. Cascades and what starts from digests take no part with more than 20 million \
+                 listed elements.",
+            )
     }
 }
 
@@ -230,11 +193,9 @@ mod tests {
             lambdas: vec![1.0, 2.0, 5.0, 30.0],
             shares: vec!["10:0.03".parse().unwrap()],
             most: 60_000,
-            rounds: 1,
-            queries: 2000,
+            timing: Timing { rounds: 1, queries: 2000, seed: 1 },
             strangers: 20_000,
             only: only.iter().map(ToString::to_string).collect(),
-            seed: 1,
         }
     }
 

@@ -64,7 +64,6 @@ fn names(from: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(names)
 }
 
-/// The picture of this name.
 fn draw(from: &Path, name: &Path) -> Result<String, String> {
     let file = from.join(name);
     let text = fs::read_to_string(file.with_extension("json")).map_err(|e| e.to_string())?;

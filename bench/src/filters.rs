@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   round 1    fresh keys    A  B  C  D      each builds with two threads, with one, answers members and strangers
-//!   round 2    fresh keys    B  C  D  A      nobody has a fixed neighbour
+//!   round 2    fresh keys    B  C  D  A      nobody always follows the same one
 //!   round 3    fresh keys    C  D  A  B
 //! ```
 //!
@@ -14,17 +14,17 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 
+use crate::args::is_named;
 use crate::candidate::{Built, Candidate};
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, Median as _, least_nanos, nanos_each, progress, turns};
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{self, Table, number};
+use crate::table::{self, Columns, Table};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -37,10 +37,10 @@ pub(crate) struct Options {
     /// Queries per timing.
     #[arg(long, default_value_t = 2_000_000, value_parser = at_least_one)]
     queries: usize,
-    /// Strangers that measure the false-positive rate, in the first round.
+    /// Unlisted keys that measure the fpr, in the first round.
     #[arg(long, default_value_t = 10_000_000, value_parser = at_least_one)]
     strangers: usize,
-    /// Only structures whose name contains one of these (the reference of the ratios always takes part).
+    /// Only structures whose name contains one of these, and the reference of the ratios.
     #[arg(long, value_delimiter = ',', value_name = "SUBSTR,...")]
     only: Vec<String>,
     /// Seed of the random keys.
@@ -53,11 +53,9 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     if n == 0 { Err("must be at least 1".to_string()) } else { Ok(n) }
 }
 
-/// Threads of the parallel builds.
 const THREADS: usize = 2;
-/// Fewer keys are built several times for one timing.
+/// With fewer keys one timing is of several builds.
 const MIN_TIMED_KEYS: usize = 20_000;
-/// Repetitions of every query timing.
 const REPETITIONS: usize = 4;
 
 #[cfg(feature = "peers")]
@@ -65,17 +63,18 @@ use crate::peers::REFERENCE;
 #[cfg(not(feature = "peers"))]
 const REFERENCE: &str = "";
 
-/// What one candidate showed in one round. Times in nanoseconds per key.
-#[derive(Clone, Serialize)]
-struct Sample {
-    bits: f64,
-    peak_bits: f64,
-    build: f64,
-    build_parallel: Option<f64>,
-    members: f64,
-    strangers: f64,
-    members_batch: Option<f64>,
-    strangers_batch: Option<f64>,
+crate::measured! {
+    /// What one candidate showed in one round. Times in nanoseconds per key.
+    struct Sample {
+        bits: f64,
+        peak_bits: f64,
+        build: f64,
+        build_parallel: Option<f64>,
+        members: f64,
+        strangers: f64,
+        members_batch: Option<f64>,
+        strangers_batch: Option<f64>,
+    }
 }
 
 /// What must not happen.
@@ -87,7 +86,6 @@ struct Failures {
     refused: usize,
     /// Strangers for which loop and batch differ, at least.
     batch_differs: usize,
-    /// Builds that ended in an error.
     builds: Vec<String>,
 }
 
@@ -104,11 +102,9 @@ impl Failures {
     }
 }
 
-/// One structure's results.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: String,
-    /// Keys it was built on.
     keys: usize,
     fpr: Option<f64>,
     /// Medians over the rounds; none if every build failed.
@@ -121,6 +117,10 @@ struct Row {
 }
 
 impl Row {
+    fn bits(&self) -> Option<f64> {
+        self.median.as_ref().map(|sample| sample.bits)
+    }
+
     /// The least bits per key that any filter with this rate needs, log2(1/fpr) \[Carter 1978\].
     fn lower_bound(&self) -> Option<f64> {
         self.fpr.filter(|&fpr| fpr > 0.0).map(|fpr| -fpr.log2())
@@ -129,11 +129,10 @@ impl Row {
     /// Bits beyond the bound, in percent of it.
     fn waste(&self) -> Option<f64> {
         let bound = self.lower_bound().filter(|&bound| bound > 0.0)?;
-        Some((self.median.as_ref()?.bits / bound - 1.0) * 100.0)
+        Some((self.bits()? / bound - 1.0) * 100.0)
     }
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -142,14 +141,11 @@ pub(crate) struct Report<'a> {
     rows: Vec<Row>,
 }
 
-/// Measures every candidate that `options` selects.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut candidates = ours::filters();
     #[cfg(feature = "peers")]
     candidates.extend(crate::peers::filters());
-    candidates.retain(|c| {
-        c.name == REFERENCE || options.only.is_empty() || options.only.iter().any(|part| c.name.contains(part))
-    });
+    candidates.retain(|c| c.name == REFERENCE || is_named(&options.only, &c.name));
     if candidates.is_empty() {
         return Err("no structure has such a name".into());
     }
@@ -157,40 +153,32 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
 }
 
 fn compare<'a>(options: &'a Options, candidates: &[Candidate]) -> Report<'a> {
-    let row = |c: &Candidate| Row {
-        name: c.name.clone(),
-        keys: c.keys_of(options.n),
-        fpr: None,
-        median: None,
-        ratio: None,
-        failures: Failures::default(),
-        samples: Vec::new(),
-    };
+    let row = |c: &Candidate| Row { name: c.name.clone(), keys: c.keys_of(options.n), ..Row::default() };
     let mut rows: Vec<Row> = candidates.iter().map(row).collect();
     let mut stream = Stream::new(options.seed);
     for round in 0..options.rounds {
         let keys = stream.take(options.n);
         let strangers = stream.take(options.queries);
-        for turn in 0..candidates.len() {
-            let i = (turn + round) % candidates.len();
-            eprint!("\r\x1b[Kround {} of {}: {}", round + 1, options.rounds, candidates[i].name);
+        for i in turns(candidates.len(), round) {
+            progress(format_args!("round {} of {}: {}", round + 1, options.rounds, candidates[i].name));
             let many = if round == 0 { options.strangers } else { 0 };
             measure_one(&candidates[i], &keys, &strangers, many, &mut stream, &mut rows[i]);
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     let reference = rows.iter().position(|row| row.name == REFERENCE);
     let reference_samples = reference.map(|r| rows[r].samples.clone());
     for row in &mut rows {
-        row.median = combine(row.samples.iter().flatten().cloned());
+        row.median = Sample::median(row.samples.iter().flatten());
         row.ratio = reference_samples.as_ref().and_then(|reference| {
-            combine(row.samples.iter().zip(reference).filter_map(|(a, b)| Some(ratio(a.as_ref()?, b.as_ref()?))))
+            let pairs = row.samples.iter().zip(reference);
+            let ratios: Vec<Sample> = pairs.filter_map(|(a, b)| Some(ratio(a.as_ref()?, b.as_ref()?))).collect();
+            Sample::median(ratios.iter())
         });
     }
     Report { machine: Machine::read(), options, reference: reference.map(|_| REFERENCE), rows }
 }
 
-/// One candidate's turn in one round.
 fn measure_one(
     candidate: &Candidate,
     keys: &[u64],
@@ -214,7 +202,7 @@ fn measure_one(
         }
         match built {
             Ok(built) => {
-                build_parallel = Some(measure::nanos_each(time, keys.len()));
+                build_parallel = Some(nanos_each(time, keys.len()));
                 check(&built, keys, strangers, &mut out, &mut row.failures);
             }
             Err(e) => row.failures.builds.push(e.to_string()),
@@ -242,7 +230,7 @@ fn measure_one(
     row.samples.push(Some(Sample {
         bits: per_key(built.bytes.unwrap_or(memory.kept)),
         peak_bits: per_key(memory.peak_with(built.bytes.unwrap_or(0))),
-        build: measure::nanos_each(time, keys.len()),
+        build: nanos_each(time, keys.len()),
         build_parallel,
         members: time_loop(&built, &members),
         strangers: time_loop(&built, strangers),
@@ -252,17 +240,14 @@ fn measure_one(
 }
 
 fn time_loop(built: &Built, queries: &[u64]) -> f64 {
-    let once = || -> Duration { measure::cpu(|| black_box(built.count(black_box(queries)))).1 };
-    measure::nanos_each(measure::least(REPETITIONS, once), queries.len())
+    least_nanos(REPETITIONS, queries.len(), || built.count(black_box(queries)))
 }
 
 fn time_batch(built: &Built, queries: &[u64], out: &mut [bool]) -> f64 {
-    let once = || -> Duration {
-        let time = measure::cpu(|| built.batch(black_box(queries), out)).1;
+    least_nanos(REPETITIONS, queries.len(), || {
+        built.batch(black_box(queries), out);
         black_box(&out);
-        time
-    };
-    measure::nanos_each(measure::least(REPETITIONS, once), queries.len())
+    })
 }
 
 /// Asks for every key, and lets loop and batch answer the same strangers.
@@ -292,23 +277,6 @@ fn false_positive_rate(built: &Built, strangers: usize, stream: &mut Stream) -> 
     hits as f64 / strangers as f64
 }
 
-/// Field by field, the median.
-fn combine(samples: impl Iterator<Item = Sample>) -> Option<Sample> {
-    let samples: Vec<Sample> = samples.collect();
-    let always = |field: fn(&Sample) -> f64| measure::median(samples.iter().map(field));
-    let some = |field: fn(&Sample) -> Option<f64>| measure::median(samples.iter().filter_map(field));
-    Some(Sample {
-        bits: always(|s| s.bits)?,
-        peak_bits: always(|s| s.peak_bits)?,
-        build: always(|s| s.build)?,
-        build_parallel: some(|s| s.build_parallel),
-        members: always(|s| s.members)?,
-        strangers: always(|s| s.strangers)?,
-        members_batch: some(|s| s.members_batch),
-        strangers_batch: some(|s| s.strangers_batch),
-    })
-}
-
 /// How many times the reference's. Where the reference has no parallel build or batch, its plain one stands in.
 fn ratio(of: &Sample, to: &Sample) -> Sample {
     Sample {
@@ -324,62 +292,52 @@ fn ratio(of: &Sample, to: &Sample) -> Sample {
 }
 
 impl table::Report for Report<'_> {
-    /// Whether every structure was built and answered rightly.
     fn is_clean(&self) -> bool {
         self.rows.iter().all(|row| row.failures == Failures::default())
     }
 
     fn tables(&self) -> Vec<Table> {
-        type Cell = Box<dyn Fn(&Row) -> String>;
-        /// A column of medians and, beside it, the ratios.
-        fn medians(field: impl Fn(&Sample) -> Option<f64> + Copy + 'static, digits: usize) -> [Cell; 2] {
-            [
-                Box::new(move |row: &Row| number(row.median.as_ref().and_then(field), digits)),
-                Box::new(move |row: &Row| number(row.ratio.as_ref().and_then(field), 2)),
-            ]
+        type Field = fn(&Sample) -> Option<f64>;
+        fn timed<'a>(columns: Columns<&'a Row>, name: &str, field: Field, ratios: bool) -> Columns<&'a Row> {
+            let columns = columns.number(name, 1, |row| row.median.as_ref().and_then(field));
+            if ratios { columns.number("×", 2, |row| row.ratio.as_ref().and_then(field)) } else { columns }
         }
-        let mut columns: Vec<(&str, Cell)> = Vec::new();
-        let timed = |name, cells: [Cell; 2], with_ratio: bool, columns: &mut Vec<(&str, Cell)>| {
-            let [median, ratio] = cells;
-            columns.push((name, median));
-            if with_ratio && self.reference.is_some() {
-                columns.push(("×", ratio));
-            }
-        };
-        columns.push(("structure", Box::new(|row| row.name.clone())));
-        timed("bits/key", medians(|s| Some(s.bits), 2), false, &mut columns);
-        columns.push(("fpr %", Box::new(|row| number(row.fpr.map(|fpr| fpr * 100.0), 4))));
-        columns.push(("bound", Box::new(|row| number(row.lower_bound(), 2))));
-        columns.push(("waste %", Box::new(|row| number(row.waste(), 1))));
-        timed("build 1T", medians(|s| Some(s.build), 1), true, &mut columns);
-        timed("build 2T", medians(|s| s.build_parallel, 1), false, &mut columns);
-        timed("member", medians(|s| Some(s.members), 1), true, &mut columns);
-        timed("stranger", medians(|s| Some(s.strangers), 1), true, &mut columns);
-        timed("member batch", medians(|s| s.members_batch, 1), true, &mut columns);
-        timed("stranger batch", medians(|s| s.strangers_batch, 1), true, &mut columns);
-        timed("peak bits/key", medians(|s| Some(s.peak_bits), 0), false, &mut columns);
+        let ratios = self.reference.is_some();
+        let columns = Table::of(&self.rows)
+            .text("structure", |row| &row.name)
+            .number("bits/key", 2, Row::bits)
+            .number("fpr %", 4, |row| row.fpr.map(|fpr| fpr * 100.0))
+            .number("bound", 2, Row::lower_bound)
+            .number("waste %", 1, Row::waste);
+        let columns = timed(columns, "build 1T", |s| Some(s.build), ratios);
+        let mut columns = columns.number("build 2T", 1, |row| row.median.as_ref()?.build_parallel);
+        let queries: [(_, Field); 4] = [
+            ("member", |s| Some(s.members)),
+            ("stranger", |s| Some(s.strangers)),
+            ("member batch", |s| s.members_batch),
+            ("stranger batch", |s| s.strangers_batch),
+        ];
+        for (name, field) in queries {
+            columns = timed(columns, name, field, ratios);
+        }
+        columns = columns.number("peak bits/key", 0, |row| row.median.as_ref().map(|s| s.peak_bits));
         if !self.is_clean() {
-            columns.push(("failures", Box::new(|row| row.failures.describe())));
+            columns = columns.text("failures", |row| row.failures.describe());
         }
-        vec![Table {
-            head: format!(
-                "{} random u64 keys, {} queries, {} rounds, seed {}. {}.",
-                self.options.n, self.options.queries, self.options.rounds, self.options.seed, self.machine
-            ),
-            columns: columns.iter().map(|(name, _)| name.to_string()).collect(),
-            rows: self.rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()).collect(),
-            note: self.note(),
-        }]
+        let Options { n, queries, rounds, seed, .. } = self.options;
+        let head = format!("{n} random u64 keys, {queries} queries, {rounds} rounds, seed {seed}. {}.", self.machine);
+        vec![columns.table(head, self.note())]
     }
 }
 
 impl Report<'_> {
     fn note(&self) -> String {
         let mut note = format!(
-            "Times in ns per key: processor time, except builds with {THREADS} threads (2T), which are wall time. member, \
-             stranger: one call per key in a loop; batch: one call for all. bound: log2(1/fpr) of the measured fpr ({} \
-             strangers); waste: bits/key beyond it. peak: memory while building with one thread, the result included, the \
-             input not; that of tamis counts its file as there from the start. full: built on fewer keys, as many as fill a power of two of places.",
+            "Times in ns per key: processor time, except builds with {THREADS} threads (2T), which are wall time. \
+             member, stranger: one call per key in a loop; batch: one call for all. bound: log2(1/fpr) of the measured \
+             fpr ({} strangers); waste: bits/key beyond it. peak: memory while building with one thread, the result \
+             included, the input not; that of tamis counts its file as there from the start. full: built on fewer \
+             keys, as many as fill a power of two of places.",
             self.options.strangers
         );
         if let Some(reference) = self.reference {
@@ -409,9 +367,7 @@ mod tests {
                     *out = batch_says_yes || set.contains(key);
                 }
             };
-            let mut built = Built::with_batch(set, |set, key| set.contains(&key), batch);
-            built.bytes = Some(keys.len() * 8);
-            Ok(built)
+            Ok(Built::with_batch(set, |set, key| set.contains(&key), batch).of_bytes(keys.len() * 8))
         })
     }
 

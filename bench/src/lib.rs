@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
 mod adaptive;
 mod adversary;
 mod arch;
+pub mod args;
 pub mod bits;
 pub mod candidate;
 mod certificates;
@@ -71,7 +72,7 @@ enum Experiment {
     Filters(filters::Options),
     /// The `tamis` command on a file of random text keys: time and resident memory of whole processes.
     EndToEnd(end_to_end::Options),
-    /// Filters that know all keys they will be asked for: bits over the bound, build and queries.
+    /// Filters that are told every key that will be queried: bits over the bound, build and queries.
     Exact(exact::Options),
     /// Revoked certificates of many issuers, a generated case: bytes with and without knowing the issuer.
     Certificates(certificates::Options),
@@ -79,7 +80,7 @@ enum Experiment {
     CountLog(count_log::Options),
     /// The table that plans of steered columns are made from: prints Rust source.
     SteerTable(steer_table::Options),
-    /// Filters under attack: somebody watches their answers and tries to be let in more often than promised.
+    /// Filters under attack by an adversary who watches their answers and looks for more false positives than promised.
     Adversary(adversary::Options),
     /// Sizes by rate, and by what is promised about keys outside the set: nothing is timed.
     Sizes(sizes::Options),
@@ -87,7 +88,7 @@ enum Experiment {
     Patches(patches::Options),
     /// Pictures of recorded results (`--record`), as SVG.
     Figures(figures::Options),
-    /// A filter in a file that is read as a store would be: reads and bytes to open it and to query it.
+    /// A filter in an object store: reads and bytes to open it and to query it.
     Store(store::Options),
     /// Adaptive filters at several loads: bits per item, time of every operation, the worst operation.
     Adaptive(adaptive::Options),

@@ -1,16 +1,18 @@
 //! a way to build a filter from keys and negatives -> sizes, times and wrong answers.
 //!
-//! The counterpart of [`crate::candidate`] for filters that are told what they must refuse. Every listed key is asked
-//! after every build: a key that is refused or a negative that passes is a failure, not a rate.
+//! The counterpart of [`crate::candidate`] for filters that are told what they must reject. Every listed key is queried
+//! after every build: a key that is rejected or a negative that passes is a failure, not a rate.
 
 use std::borrow::Borrow;
 use std::error::Error;
 use std::hint::black_box;
+use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::args::Timing;
 use crate::candidate::Built;
-use crate::measure;
+use crate::measure::{self, Median as _, least_nanos, progress, turns};
 use crate::stream::Stream;
 
 /// What a build gives: something to ask, and its size.
@@ -32,8 +34,8 @@ impl Made {
 
 type Outcome = Result<Made, Box<dyn Error>>;
 type Ready<'a> = Box<dyn Fn(usize) -> Outcome + 'a>;
-type FilterBuilder = Box<dyn Fn(&[u64], &[u64], usize) -> Outcome>;
-type Prepare = Box<dyn Fn(&[u64], &[u64]) -> Ready<'static>>;
+/// Does what is not timed; the result builds.
+type Prepare = Box<dyn for<'a> Fn(&'a [u64], &'a [u64]) -> Ready<'a>>;
 
 /// A structure that takes part.
 pub struct Listed {
@@ -45,18 +47,12 @@ pub struct Listed {
     most: usize,
     /// Whether the build is timed on two threads too.
     twice: bool,
-    build: Maker,
-}
-
-/// How a structure is built: at once, or in two steps of which only the second is timed.
-enum Maker {
-    Whole(FilterBuilder),
-    Prepared(Prepare),
+    prepare: Prepare,
 }
 
 impl Listed {
-    fn of(name: impl Into<String>, build: Maker) -> Listed {
-        Listed { name: name.into(), allowed: 0.0, most: usize::MAX, twice: false, build }
+    fn of(name: impl Into<String>, prepare: impl for<'a> Fn(&'a [u64], &'a [u64]) -> Ready<'a> + 'static) -> Listed {
+        Listed { name: name.into(), allowed: 0.0, most: usize::MAX, twice: false, prepare: Box::new(prepare) }
     }
 
     /// A structure whose `build` is given distinct keys and distinct negatives.
@@ -66,7 +62,11 @@ impl Listed {
 
     /// A structure whose `build` is also given a number of threads.
     pub fn threaded(name: impl Into<String>, build: impl Fn(&[u64], &[u64], usize) -> Outcome + 'static) -> Listed {
-        Listed::of(name, Maker::Whole(Box::new(build)))
+        let build = Rc::new(build);
+        Listed::of(name, move |keys, negatives| {
+            let build = Rc::clone(&build);
+            Box::new(move |threads| build(keys, negatives, threads))
+        })
     }
 
     /// A structure that starts from something made of the lists beforehand; making it is not timed.
@@ -75,19 +75,10 @@ impl Listed {
         prepare: impl Fn(&[u64], &[u64]) -> P + 'static,
         build: impl Fn(&P, usize) -> Outcome + Clone + 'static,
     ) -> Listed {
-        let ready = move |keys: &[u64], negatives: &[u64]| -> Ready<'static> {
+        Listed::of(name, move |keys, negatives| {
             let (prepared, build) = (prepare(keys, negatives), build.clone());
             Box::new(move |threads| build(&prepared, threads))
-        };
-        Listed::of(name, Maker::Prepared(Box::new(ready)))
-    }
-
-    /// Does what is not timed; the result builds with a number of threads.
-    fn ready<'a>(&'a self, keys: &'a [u64], negatives: &'a [u64]) -> Ready<'a> {
-        match &self.build {
-            Maker::Whole(build) => Box::new(move |threads| build(keys, negatives, threads)),
-            Maker::Prepared(prepare) => prepare(keys, negatives),
-        }
+        })
     }
 
     /// A structure that knows no negatives and may let some pass.
@@ -119,29 +110,30 @@ impl Listed {
     }
 }
 
-/// What one structure showed in one round. Query times in nanoseconds.
-#[derive(Clone, Serialize)]
-pub struct Sample {
-    /// Of the whole structure.
-    pub bits: f64,
-    /// Bits in use at the worst moment of the build, the structure included, the lists not.
-    pub peak: f64,
-    /// Milliseconds of processor time, one thread.
-    pub build: f64,
-    /// Milliseconds of wall time, two threads.
-    pub build_twice: Option<f64>,
-    /// A key of the set.
-    pub members: f64,
-    /// A listed negative.
-    pub negatives: f64,
-    /// A key on neither list.
-    pub strangers: f64,
-    /// Members and negatives as they come in the two lists together.
-    pub mixed: f64,
-    /// Members in one call, where there is such a call.
-    pub members_batch: Option<f64>,
-    /// Negatives in one call.
-    pub negatives_batch: Option<f64>,
+crate::measured! {
+    /// What one structure showed in one round. Query times in nanoseconds.
+    pub struct Sample {
+        /// Of the whole structure.
+        pub bits: f64,
+        /// Bits in use at the worst moment of the build, the structure included, the lists not.
+        pub peak: f64,
+        /// Milliseconds of processor time, one thread.
+        pub build: f64,
+        /// Milliseconds of wall time, two threads.
+        pub build_twice: Option<f64>,
+        /// A key of the set.
+        pub members: f64,
+        /// A listed negative.
+        pub negatives: f64,
+        /// A key on neither list.
+        pub strangers: f64,
+        /// Members and negatives as they come in the two lists together.
+        pub mixed: f64,
+        /// Members in one call, where there is such a call.
+        pub members_batch: Option<f64>,
+        /// Negatives in one call.
+        pub negatives_batch: Option<f64>,
+    }
 }
 
 /// What must not happen.
@@ -165,7 +157,7 @@ impl Wrong {
 }
 
 /// One structure's results over all rounds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Row {
     /// The structure's.
     pub name: String,
@@ -193,7 +185,6 @@ struct Draw<'a> {
     negatives: &'a [u64],
     /// Strangers that are asked and counted.
     strangers: &'a [u64],
-    /// Queries per timing.
     queries: usize,
 }
 
@@ -201,24 +192,19 @@ struct Draw<'a> {
 const REPETITIONS: usize = 3;
 
 impl Row {
-    /// A row before its first round.
-    fn new(listed: &Listed) -> Row {
-        Row {
-            name: listed.name.clone(),
-            extra: None,
-            median: None,
-            rate: None,
-            passed: None,
-            wrong: Wrong::default(),
-            samples: Vec::new(),
-            strangers: (0, 0),
-            passed_sum: 0,
-        }
+    /// Whether every build gave a filter that is right.
+    pub fn is_clean(&self) -> bool {
+        self.wrong == Wrong::default()
+    }
+
+    /// A number of the median sample.
+    pub fn median<N: Into<Option<f64>>>(&self, field: impl Fn(&Sample) -> N) -> Option<f64> {
+        self.median.as_ref().and_then(|sample| field(sample).into())
     }
 
     /// Builds once, asks for everything that is listed, times queries.
     fn round(&mut self, listed: &Listed, draw: &Draw<'_>, stream: &mut Stream) {
-        let ready = listed.ready(draw.keys, draw.negatives);
+        let ready = (listed.prepare)(draw.keys, draw.negatives);
         let build_twice = listed.twice.then(|| measure::wall(|| ready(2)).1.as_secs_f64() * 1e3);
         let ((made, time), memory) = measure::memory(|| measure::cpu(|| ready(1)));
         let made = match made {
@@ -259,15 +245,12 @@ impl Row {
             / (draw.keys.len() + draw.negatives.len()).max(1) as u128) as usize;
         let mut mixed: Vec<u64> = members.iter().take(share).chain(negatives.iter().skip(share)).copied().collect();
         stream.shuffle(&mut mixed);
-        let time_loop = |queries: &[u64]| {
-            let once = || measure::cpu(|| black_box(built.count(black_box(queries)))).1;
-            measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1))
-        };
+        let time_loop = |queries: &[u64]| least_nanos(REPETITIONS, queries.len(), || built.count(black_box(queries)));
         let mut out = vec![false; draw.queries];
         let mut time_batch = |queries: &[u64]| {
             let out = &mut out[..queries.len()];
-            let once = || measure::cpu(|| built.batch(black_box(queries), black_box(&mut *out))).1;
-            built.has_batch().then(|| measure::nanos_each(measure::least(REPETITIONS, once), queries.len().max(1)))
+            let once = || built.batch(black_box(queries), black_box(&mut *out));
+            built.has_batch().then(|| least_nanos(REPETITIONS, queries.len(), once))
         };
         self.samples.push(Sample {
             bits: made.bits as f64,
@@ -283,53 +266,36 @@ impl Row {
         });
     }
 
-    /// Takes the medians.
     fn finish(&mut self) {
-        let rounds = self.samples.len();
-        if rounds == 0 {
-            return;
+        self.median = Sample::median(self.samples.iter());
+        if self.median.is_some() {
+            self.rate = (self.strangers.1 > 0).then(|| self.strangers.0 as f64 / self.strangers.1 as f64);
+            self.passed = Some(self.passed_sum as f64 / self.samples.len() as f64);
         }
-        let median = |field: fn(&Sample) -> f64| measure::median(self.samples.iter().map(field)).unwrap_or(0.0);
-        let some = |field: fn(&Sample) -> Option<f64>| measure::median(self.samples.iter().filter_map(field));
-        self.median = Some(Sample {
-            bits: median(|s| s.bits),
-            peak: median(|s| s.peak),
-            build: median(|s| s.build),
-            build_twice: some(|s| s.build_twice),
-            members: median(|s| s.members),
-            negatives: median(|s| s.negatives),
-            strangers: median(|s| s.strangers),
-            mixed: median(|s| s.mixed),
-            members_batch: some(|s| s.members_batch),
-            negatives_batch: some(|s| s.negatives_batch),
-        });
-        self.rate = (self.strangers.1 > 0).then(|| self.strangers.0 as f64 / self.strangers.1 as f64);
-        self.passed = Some(self.passed_sum as f64 / rounds as f64);
     }
 }
 
 /// Runs all structures, interleaved, on fresh keys every round.
 pub fn compare(
     all: &[impl Borrow<Listed>],
-    rounds: usize,
+    timing: &Timing,
     stream: &mut Stream,
     mut lists: impl FnMut(&mut Stream) -> (Vec<u64>, Vec<u64>),
     strangers: usize,
-    queries: usize,
 ) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().map(|listed| Row::new(listed.borrow())).collect();
-    for round in 0..rounds {
+    let mut rows: Vec<Row> =
+        all.iter().map(|listed| Row { name: listed.borrow().name.clone(), ..Row::default() }).collect();
+    for round in 0..timing.rounds {
         let (keys, negatives) = lists(stream);
         let strangers = stream.take(strangers);
-        let draw = Draw { keys: &keys, negatives: &negatives, strangers: &strangers, queries };
-        for turn in 0..all.len() {
-            let i = (turn + round) % all.len();
-            let listed = all[i].borrow();
-            eprint!("\r\x1b[K{} keys, {} negatives, round {}: {}", keys.len(), negatives.len(), round + 1, listed.name);
+        let draw = Draw { keys: &keys, negatives: &negatives, strangers: &strangers, queries: timing.queries };
+        for i in turns(all.len(), round) {
+            let (listed, n) = (all[i].borrow(), negatives.len());
+            progress(format_args!("{} keys, {n} negatives, round {}: {}", keys.len(), round + 1, listed.name));
             rows[i].round(listed, &draw, stream);
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     rows.iter_mut().for_each(Row::finish);
     rows
 }
@@ -339,6 +305,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::collections::HashSet;
+
+    fn timing(rounds: usize) -> Timing {
+        Timing { rounds, queries: 50, seed: 1 }
+    }
 
     /// An exact set of keys that loses some and takes some negatives for keys.
     fn set(name: &str, lost: usize, added: usize) -> Listed {
@@ -352,8 +322,8 @@ mod tests {
     fn wrong_answers_are_counted() {
         let broken = Listed::new("broken", |_, _| Err("no luck".into()));
         let all = [set("right", 0, 0), set("wrong", 3, 5), set("plain", 0, 7).plain(), broken];
-        let rows = compare(&all, 2, &mut Stream::new(1), |s| (s.take(100), s.take(200)), 1000, 50);
-        assert!(rows[0].wrong == Wrong::default());
+        let rows = compare(&all, &timing(2), &mut Stream::new(1), |s| (s.take(100), s.take(200)), 1000);
+        assert!(rows[0].is_clean() && !rows[1].is_clean());
         assert_eq!((rows[0].median.as_ref().unwrap().bits, rows[0].rate), (6400.0, Some(0.0)));
         assert_eq!(rows[1].wrong.describe(), "6 keys refused, 10 negatives passed");
         assert_eq!((rows[2].wrong.describe(), rows[2].passed), (String::new(), Some(7.0)));
@@ -364,7 +334,7 @@ mod tests {
     #[test]
     fn shares_and_threads() {
         let all = [set("within", 0, 20).allowing(0.1).twice(), set("beyond", 0, 21).allowing(0.1)];
-        let rows = compare(&all, 1, &mut Stream::new(1), |s| (s.take(100), s.take(200)), 0, 50);
+        let rows = compare(&all, &timing(1), &mut Stream::new(1), |s| (s.take(100), s.take(200)), 0);
         assert_eq!((rows[0].wrong.describe(), rows[0].passed), (String::new(), Some(20.0)));
         assert_eq!(rows[1].wrong.describe(), "21 negatives passed");
         let twice = |row: &Row| row.median.as_ref().unwrap().build_twice.is_some();
@@ -375,7 +345,7 @@ mod tests {
 
     #[test]
     fn empty_lists_are_measured() {
-        let rows = compare(&[set("right", 0, 0)], 1, &mut Stream::new(1), |_| (vec![], vec![]), 0, 10);
-        assert!(rows[0].wrong == Wrong::default() && rows[0].rate.is_none());
+        let rows = compare(&[set("right", 0, 0)], &timing(1), &mut Stream::new(1), |_| (vec![], vec![]), 0);
+        assert!(rows[0].is_clean() && rows[0].rate.is_none());
     }
 }

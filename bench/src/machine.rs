@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Serialize;
 
-/// Everything about the machine and the build that moves the numbers.
+/// Everything about the machine and the build that influences the numbers.
 #[derive(Serialize)]
 pub struct Machine {
     cpu: String,

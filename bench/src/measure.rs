@@ -1,5 +1,7 @@
 //! work -> numbers: clocks, medians and memory readings.
 
+use std::fmt::Display;
+use std::hint::black_box;
 use std::io::{self, Read};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -79,9 +81,65 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     }
 }
 
-/// The least of `repetitions` timings of the same work: noise only ever adds.
-pub fn least(repetitions: usize, mut work: impl FnMut() -> Duration) -> Duration {
-    (0..repetitions).map(|_| work()).min().unwrap_or_default()
+/// Nanoseconds of processor time for each of `n` things, the least of `repetitions` timings: noise only ever adds.
+pub fn least_nanos<T>(repetitions: usize, n: usize, mut work: impl FnMut() -> T) -> f64 {
+    let once = |_| cpu(|| black_box(work())).1;
+    nanos_each((0..repetitions).map(once).min().unwrap_or_default(), n.max(1))
+}
+
+/// Nanoseconds of processor time for each of `n` things, the median of some rounds, one at least.
+pub fn median_nanos<T>(rounds: usize, n: usize, mut work: impl FnMut() -> T) -> Option<f64> {
+    median((0..rounds.max(1)).map(|_| nanos_each(cpu(|| black_box(work())).1, n.max(1))))
+}
+
+/// Whose turn it is in a round: nobody has a fixed neighbour.
+pub fn turns(n: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..n).map(move |turn| (turn + round) % n)
+}
+
+/// Says on the terminal what is being done, in the place of what was said before.
+pub fn progress(what: impl Display) {
+    eprint!("\r\x1b[K{what}");
+}
+
+/// What is measured in every round, and has a median.
+pub trait Median: Sized {
+    /// The median of the rounds, for a [`measured`](crate::measured) struct that of every field; nothing of no rounds.
+    fn median<'a>(rounds: impl Iterator<Item = &'a Self> + Clone) -> Option<Self>
+    where
+        Self: 'a;
+}
+
+impl Median for f64 {
+    fn median<'a>(rounds: impl Iterator<Item = &'a f64> + Clone) -> Option<f64> {
+        median(rounds.copied())
+    }
+}
+
+/// The median of the rounds that have it.
+impl<T: Median> Median for Option<T> {
+    fn median<'a>(rounds: impl Iterator<Item = &'a Option<T>> + Clone) -> Option<Option<T>>
+    where
+        T: 'a,
+    {
+        Some(T::median(rounds.flatten()))
+    }
+}
+
+/// Declares a struct of numbers that every round measures; see [`Median`](measure::Median).
+#[macro_export]
+macro_rules! measured {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $seen:vis $field:ident: $kind:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, serde::Serialize)]
+        $vis struct $name { $($(#[$doc])* $seen $field: $kind,)* }
+
+        impl $crate::measure::Median for $name {
+            fn median<'a>(rounds: impl Iterator<Item = &'a $name> + Clone) -> Option<$name> {
+                Some($name { $($field: $crate::measure::Median::median(rounds.clone().map(|round| &round.$field))?,)* })
+            }
+        }
+    };
 }
 
 #[cfg(test)]
@@ -94,6 +152,22 @@ mod tests {
         assert_eq!(median([3.0]), Some(3.0));
         assert_eq!(median([9.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([9.0, 1.0, 2.0, 4.0]), Some(3.0));
+    }
+
+    crate::measured! {
+        #[derive(Debug, PartialEq)]
+        struct Sample {
+            bits: f64,
+            batch: Option<f64>,
+        }
+    }
+
+    #[test]
+    fn medians_of_every_field() {
+        let rounds = [(1.0, Some(7.0)), (5.0, None), (2.0, Some(8.0))].map(|(bits, batch)| Sample { bits, batch });
+        assert_eq!(Sample::median(rounds.iter()), Some(Sample { bits: 2.0, batch: Some(7.5) }));
+        assert_eq!(Sample::median(rounds[1..2].iter()), Some(Sample { bits: 5.0, batch: None }));
+        assert_eq!(Sample::median([].iter()), None);
     }
 
     #[test]

@@ -5,20 +5,15 @@
 
 use std::sync::Arc;
 
-use tamis::{Cuckoo, Digest, Effort, Filter, Hasher, KeyType, Kind};
+use tamis::{Digest, Effort, Filter, Hasher, KeyType, Kind};
 
-use crate::candidate::{Built, Candidate, Outcome};
+use crate::candidate::{Built, Candidate};
 
 pub(crate) mod certificates;
 pub mod listed;
 
-/// What is built.
-#[derive(Clone, Copy)]
-struct Wanted {
-    kind: Kind,
-    effort: Effort,
-    rate: f64,
-}
+/// A row's name, and what is built.
+type Wanted = (&'static str, Kind, Effort, f64);
 
 /// The structures of this repository that the filter experiment measures.
 pub(crate) fn filters() -> Vec<Candidate> {
@@ -43,56 +38,45 @@ pub(crate) fn filters() -> Vec<Candidate> {
         ("cuckoo 0.4 %, semi-sorted", Cuckoo, Smallest, BITS8),
         ("quotient 0.37 %", Quotient, Balanced, QUOTIENT),
     ];
-    let wanted = |kind, effort, rate| Wanted { kind, effort, rate };
-    let digests = rows.iter().map(|&(name, k, e, r)| from_digests(name, wanted(k, e, r)));
-    let keys = [rows[0], rows[5], rows[7]];
-    let keys = keys.into_iter().map(|(name, k, e, r)| from_keys(name, wanted(k, e, r)));
-    let inserted = [("cuckoo 3 %, insert", 0.03), ("cuckoo 0.4 %, insert", BITS8)];
-    let inserted = inserted.into_iter().map(|(name, rate)| one_by_one(name, rate));
-    let quotient = Candidate::new("tamis quotient 0.37 %, insert", |keys, _| quotient(keys, QUOTIENT));
-    digests.chain(keys).chain(inserted).chain([quotient]).collect()
+    let digests = rows.into_iter().map(from_digests);
+    let keys = [rows[0], rows[5], rows[7]].into_iter().map(from_keys);
+    // Keys are inserted one by one, as those of a set that changes, into a filter that is full in the end.
+    let cuckoo = [("tamis cuckoo 3 %, insert", 0.03), ("tamis cuckoo 0.4 %, insert", BITS8)].map(|(name, rate)| {
+        Candidate::new(name, move |keys, _| {
+            let filter = tamis::Cuckoo::with_capacity(keys.len() as u64).fpr(rate).build::<u64>()?;
+            let insert = |f: &mut tamis::Cuckoo, key| f.insert(key).is_ok();
+            Ok(Built::inserted(filter, keys, insert, |f, key| f.contains(key).unwrap_or(false)))
+        })
+    });
+    let quotient = Candidate::new("tamis quotient 0.37 %, insert", |keys, _| {
+        let filter = tamis::Quotient::with_capacity(keys.len() as u64).fpr(QUOTIENT).build::<u64>()?;
+        let insert = |f: &mut tamis::Quotient, key| f.insert(key).is_ok();
+        Ok(Built::inserted(filter, keys, insert, |f, key| f.contains(key).unwrap_or(false)))
+    });
+    digests.chain(keys).chain(cuckoo).chain([quotient]).collect()
 }
 
-/// Keys are added one by one to a filter that is full in the end.
-fn quotient(keys: &[u64], rate: f64) -> Outcome {
-    let mut filter = tamis::Quotient::with_capacity(keys.len() as u64).fpr(rate).build::<u64>()?;
-    let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
-    let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
-    built.refused = refused;
-    Ok(built)
+/// The digests of keys, as a structure wants them.
+pub(crate) fn digests(keys: &[u64]) -> Arc<Vec<Digest>> {
+    let hasher = Hasher::seeded(0);
+    let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher.integer(key)).collect();
+    digests.sort_unstable();
+    digests.into()
 }
 
-fn from_digests(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
-    let hasher = || Hasher::seeded(0);
-    let prepare = move |keys: &[u64]| {
-        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher().integer(key)).collect();
-        digests.sort_unstable();
-        Arc::from(digests)
-    };
+fn from_digests((name, kind, effort, rate): Wanted) -> Candidate {
     let build = move |digests: &Arc<Vec<Digest>>, threads| {
-        let build = tamis::build_digests(Arc::clone(digests), hasher(), KeyType::Integer);
+        let build = tamis::build_digests(Arc::clone(digests), Hasher::seeded(0), KeyType::Integer);
         Ok(built(build.kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };
-    Candidate::prepared(format!("tamis {name}"), prepare, build).threads()
+    Candidate::prepared(format!("tamis {name}"), digests, build).threads()
 }
 
-fn from_keys(name: &str, Wanted { kind, effort, rate }: Wanted) -> Candidate {
+fn from_keys((name, kind, effort, rate): Wanted) -> Candidate {
     let build = move |keys: &[u64], threads| {
         Ok(built(tamis::build(keys).kind(kind).effort(effort).fpr(rate).threads(threads).finish()?))
     };
     Candidate::new(format!("tamis {name}, from keys"), build).threads()
-}
-
-/// Keys are added one by one, as those of a set that changes.
-fn one_by_one(name: &str, rate: f64) -> Candidate {
-    let build = move |keys: &[u64], _| {
-        let mut filter = Cuckoo::with_capacity(keys.len() as u64).fpr(rate).build::<u64>()?;
-        let refused = keys.iter().filter(|&&key| filter.insert(key).is_err()).count();
-        let mut built = Built::new(filter, |f, key| f.contains(key).unwrap_or(false));
-        built.refused = refused;
-        Ok(built)
-    };
-    Candidate::new(format!("tamis {name}"), build)
 }
 
 fn built(filter: Filter) -> Built {
@@ -102,7 +86,5 @@ fn built(filter: Filter) -> Built {
     let batch = |f: &Filter, keys: &[u64], out: &mut [bool]| {
         let _ = f.contains_into(keys, out);
     };
-    let mut built = Built::with_batch(filter, contains, batch);
-    built.bytes = Some(bytes);
-    built
+    Built::with_batch(filter, contains, batch).of_bytes(bytes)
 }

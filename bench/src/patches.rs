@@ -55,7 +55,6 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// One patch.
 #[derive(Serialize)]
 struct Size {
     lambda: f64,
@@ -69,7 +68,6 @@ struct Size {
     wrong: usize,
 }
 
-/// A chain of patches.
 #[derive(Serialize)]
 struct Days {
     change: f64,
@@ -85,7 +83,6 @@ struct Days {
     wrong: usize,
 }
 
-/// Queries through patches.
 #[derive(Serialize)]
 struct Queries {
     flips: u32,
@@ -101,7 +98,6 @@ struct Queries {
     open: f64,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -111,7 +107,6 @@ pub(crate) struct Report<'a> {
     queries: Vec<Queries>,
 }
 
-/// Builds and measures everything.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let mut sizes = vec![];
     for &lambda in &options.lambda {
@@ -208,7 +203,7 @@ fn chain(options: &Options, change: f64) -> Result<Vec<Days>, Box<dyn Error>> {
         sum.4 += wrong;
         today = today.with_patches([patch])?;
         if options.days.contains(&day) {
-            let matches = today.contains_many(&unlisted)?.iter().filter(|&&matches| matches).count();
+            let matches = today.contains_many(&unlisted)?.into_iter().filter(|&yes| yes).count();
             let (bytes, bound, list, filter, wrong) = sum;
             rows.push(Days {
                 change,
@@ -278,81 +273,59 @@ fn queries(options: &Options) -> Result<Vec<Queries>, Box<dyn Error>> {
     Ok(rows)
 }
 
-fn row(cells: &[String]) -> Vec<String> {
-    cells.to_vec()
-}
-
 impl table::Report for Report<'_> {
     fn tables(&self) -> Vec<Table> {
         let Report { machine, options, .. } = self;
-        let columns = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        let target = |bound: f64| 1.05 * bound + 260.0;
-        let size = |s: &Size| {
-            row(&[
-                format!("{}", s.lambda),
-                s.changed.to_string(),
-                s.bytes.to_string(),
-                format!("{:.0}", s.bound),
-                format!("{:.0}", target(s.bound)),
-                s.list.to_string(),
-                s.filter.to_string(),
-                s.rebuilt.to_string(),
-                format!("{:.5}", s.fpr),
-                s.wrong.to_string(),
-            ])
-        };
-        let day = |d: &Days| {
-            row(&[
-                format!("{} %", 100.0 * d.change),
-                d.days.to_string(),
-                d.bytes.to_string(),
-                format!("{:.0}", d.bound),
-                d.list.to_string(),
-                d.filter.to_string(),
-                d.rebuilt.to_string(),
-                format!("{:.4}", d.fpr),
-                format!("{:.4}", d.measured),
-                d.wrong.to_string(),
-            ])
-        };
-        let query = |q: &Queries| {
-            row(&[
-                q.flips.to_string(),
-                q.patches.to_string(),
-                q.bytes.to_string(),
-                format!("{:.1}", q.one),
-                format!("{:.2}", q.one_ratio),
-                format!("{:.1}", q.many),
-                format!("{:.2}", q.many_ratio),
-                format!("{:.1}", q.open),
-            ])
-        };
         let n = options.n;
-        vec![
-            Table {
-                head: format!("Sizes of patches in bytes, {n} members. {machine}"),
-                columns: columns(&["lambda", "changed", "patch", "bound", "1.05 bound + 260", "list", "filter", "rebuilt", "q", "wrong"]),
-                rows: self.sizes.iter().map(size).collect(),
-                note: "Exact filters of random keys. list: 8 bytes for each changed entry. filter: a ribbon of them, fpr 1 / listed keys. \
-                       q: unlisted keys that the patch flips."
-                    .into(),
-            },
-            Table {
-                head: format!("Patches of several days, summed, {n} members, lambda {}", options.days_lambda),
-                columns: columns(&["change a day", "days", "patches", "bound", "lists", "filters", "rebuilt", "fpr", "measured", "wrong"]),
-                rows: self.days.iter().map(day).collect(),
-                note: "fpr: unlisted keys that match, computed and measured on a million.".into(),
-            },
-            Table {
-                head: format!(
-                    "Queries through patches, {} members, lambda {}: nanoseconds of processor time per key, microseconds to open",
+        let sizes = Table::of(&self.sizes)
+            .text("lambda", |s| s.lambda)
+            .text("changed", |s| s.changed)
+            .text("patch", |s| s.bytes)
+            .number("bound", 0, |s| s.bound)
+            .number("1.05 bound + 260", 0, |s| 1.05 * s.bound + 260.0)
+            .text("list", |s| s.list)
+            .text("filter", |s| s.filter)
+            .text("rebuilt", |s| s.rebuilt)
+            .number("q", 5, |s| s.fpr)
+            .text("wrong", |s| s.wrong)
+            .table(
+                format!("Sizes of patches in bytes, {n} members. {machine}"),
+                "Exact filters of random keys. list: 8 bytes for each changed entry. filter: a ribbon of them, fpr 1 / \
+                 listed keys. q: unlisted keys that the patch flips.",
+            );
+        let days = Table::of(&self.days)
+            .text("change a day", |d| format!("{} %", 100.0 * d.change))
+            .text("days", |d| d.days)
+            .text("patches", |d| d.bytes)
+            .number("bound", 0, |d| d.bound)
+            .text("lists", |d| d.list)
+            .text("filters", |d| d.filter)
+            .text("rebuilt", |d| d.rebuilt)
+            .number("fpr", 4, |d| d.fpr)
+            .number("measured", 4, |d| d.measured)
+            .text("wrong", |d| d.wrong)
+            .table(
+                format!("Patches of several days, summed, {n} members, lambda {}", options.days_lambda),
+                "fpr: unlisted keys that match, computed and measured on a million.",
+            );
+        let queries = Table::of(&self.queries)
+            .text("flips each", |q| q.flips)
+            .text("patches", |q| q.patches)
+            .text("bytes", |q| q.bytes)
+            .number("one", 1, |q| q.one)
+            .number("of base", 2, |q| q.one_ratio)
+            .number("batch", 1, |q| q.many)
+            .number("of base", 2, |q| q.many_ratio)
+            .number("open", 1, |q| q.open)
+            .table(
+                format!(
+                    "Queries through patches, {} members, lambda {}: nanoseconds of processor time per key, \
+                     microseconds to open",
                     options.query_n, options.days_lambda
                 ),
-                columns: columns(&["flips each", "patches", "bytes", "one", "of base", "batch", "of base", "open"]),
-                rows: self.queries.iter().map(query).collect(),
-                note: "Half of the queries are for members. The least of the repetitions, taken in turns.".into(),
-            },
-        ]
+                "Half of the queries are for members. The least of the repetitions, taken in turns.",
+            );
+        vec![sizes, days, queries]
     }
 
     fn is_clean(&self) -> bool {

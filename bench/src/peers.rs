@@ -92,9 +92,7 @@ macro_rules! sux {
             let filter = pool(threads, || <$filter>::try_par_new_with_builder(keys, builder, no_logging![]))??;
             // Its thread pool leaves a few kilobytes behind for later, so the structure is asked for its size.
             let bytes = filter.mem_size(SizeFlags::default());
-            let mut built = Built::new(filter, |f, key| f.contains(key));
-            built.bytes = Some(bytes);
-            Ok(built)
+            Ok(Built::new(filter, |f, key| f.contains(key)).of_bytes(bytes))
         }
     };
 }
@@ -131,37 +129,27 @@ fn each_thread(keys: &[u64], threads: usize, work: impl Fn(u64) + Sync) {
     });
 }
 
-/// SipHash inside, as by default.
-fn fastbloom(keys: &[u64], threads: usize) -> Outcome {
-    if threads == 1 {
-        let mut filter = fastbloom::BloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
-        for key in keys {
-            filter.insert(key);
+/// A Bloom filter of fastbloom, whose keys are inserted and asked for in a way of the caller's.
+macro_rules! fastbloom {
+    ($name:ident, $insert:ident, $contains:ident, |$key:ident| $asked:expr) => {
+        fn $name(keys: &[u64], threads: usize) -> Outcome {
+            if threads == 1 {
+                let filter = fastbloom::BloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
+                let insert = |f: &mut fastbloom::BloomFilter, $key: u64| {
+                    f.$insert($asked);
+                    true
+                };
+                return Ok(Built::inserted(filter, keys, insert, |f, $key| f.$contains($asked)));
+            }
+            let filter = fastbloom::AtomicBloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
+            each_thread(keys, threads, |$key| _ = filter.$insert($asked));
+            Ok(Built::new(filter, |f, $key| f.$contains($asked)))
         }
-        return Ok(Built::new(filter, |f, key| f.contains(&key)));
-    }
-    let filter = fastbloom::AtomicBloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
-    each_thread(keys, threads, |key| {
-        filter.insert(&key);
-    });
-    Ok(Built::new(filter, |f, key| f.contains(&key)))
+    };
 }
-
-/// The caller hashes.
-fn fastbloom_hashed(keys: &[u64], threads: usize) -> Outcome {
-    if threads == 1 {
-        let mut filter = fastbloom::BloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
-        for &key in keys {
-            filter.insert_hash(scramble(key));
-        }
-        return Ok(Built::new(filter, |f, key| f.contains_hash(scramble(key))));
-    }
-    let filter = fastbloom::AtomicBloomFilter::with_false_pos(0.01).seed(&7).expected_items(keys.len());
-    each_thread(keys, threads, |key| {
-        filter.insert_hash(scramble(key));
-    });
-    Ok(Built::new(filter, |f, key| f.contains_hash(scramble(key))))
-}
+// SipHash inside, as by default; and the caller hashes.
+fastbloom!(fastbloom, insert, contains, |key| &key);
+fastbloom!(fastbloom_hashed, insert_hash, contains_hash, |key| scramble(key));
 
 fn split_block(keys: &[u64], bits_per_key: usize) -> Outcome {
     let mut filter = sbbf_rs_safe::Filter::new(bits_per_key, keys.len());
@@ -172,24 +160,18 @@ fn split_block(keys: &[u64], bits_per_key: usize) -> Outcome {
 }
 
 fn quotient(keys: &[u64]) -> Outcome {
-    let mut filter = qfilter::Filter::new(keys.len() as u64, 0.004).map_err(|e| format!("{e:?}"))?;
-    let refused = keys.iter().filter(|&&key| filter.insert_duplicated(key).is_err()).count();
-    let mut built = Built::new(filter, |f, key| f.contains(key));
-    built.refused = refused;
-    Ok(built)
+    let filter = qfilter::Filter::new(keys.len() as u64, 0.004).map_err(|e| format!("{e:?}"))?;
+    let insert = |f: &mut qfilter::Filter, key| f.insert_duplicated(key).is_ok();
+    Ok(Built::inserted(filter, keys, insert, |f, key| f.contains(key)))
 }
 
 /// Above this share of its places the filter starts to refuse keys, and every refusal drops another key.
 const CUCKOO_LOAD: f64 = 0.93;
 
 fn cuckoo(keys: &[u64]) -> Outcome {
-    use std::collections::hash_map::DefaultHasher;
-    let places = (keys.len() as f64 / CUCKOO_LOAD) as usize;
-    let mut filter = cuckoofilter::CuckooFilter::<DefaultHasher>::with_capacity(places);
-    let refused = keys.iter().filter(|key| filter.add(*key).is_err()).count();
-    let mut built = Built::new(filter, |f, key| f.contains(&key));
-    built.refused = refused;
-    Ok(built)
+    type Cuckoo = cuckoofilter::CuckooFilter<std::collections::hash_map::DefaultHasher>;
+    let filter = Cuckoo::with_capacity((keys.len() as f64 / CUCKOO_LOAD) as usize);
+    Ok(Built::inserted(filter, keys, |f, key| f.add(&key).is_ok(), |f, key| f.contains(&key)))
 }
 
 #[cfg(feature = "native")]

@@ -26,7 +26,6 @@ pub(crate) struct Run {
     pub(crate) options: Value,
 }
 
-/// A measured row.
 #[derive(Serialize, Deserialize)]
 struct Measured {
     /// The list of the report that it is in.
@@ -80,7 +79,6 @@ pub(crate) fn add(file: &Path, command: &str, report: &impl Serialize) -> Result
     fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()).into())
 }
 
-/// The lines of a file.
 pub(crate) fn read(file: &Path) -> Result<Vec<Line>, String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
     let (mut lines, mut last) = (Vec::new(), None);
@@ -97,7 +95,6 @@ pub(crate) fn read(file: &Path) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// All rows of a report.
 fn rows(command: &str, report: Value) -> Vec<Line> {
     let Value::Object(mut report) = report else { return Vec::new() };
     let [machine, options] = ["machine", "options"].map(|field| report.remove(field).unwrap_or_default());

@@ -20,6 +20,7 @@ use serde::Serialize;
 use tamis::{Base, Effort, Filter, Kind};
 
 use crate::machine::Machine;
+use crate::ours::listed::matches;
 use crate::stream::Stream;
 use crate::table::{self, Table};
 
@@ -31,7 +32,7 @@ pub(crate) struct Options {
     /// Random keys of the table of rates.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
-    /// Its rates are 2^-1, 2^-2, .. up to this power.
+    /// The table of rates has 2^-1, 2^-2, .., 2^-BITS.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=24))]
     bits: u32,
     /// The rate of the table of promises.
@@ -48,7 +49,6 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// A table.
 #[derive(Clone, Copy, PartialEq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -58,7 +58,6 @@ enum Part {
     Promises,
 }
 
-/// A filter of random keys.
 #[derive(Serialize)]
 struct Size {
     name: &'static str,
@@ -69,7 +68,6 @@ struct Size {
     bound: f64,
 }
 
-/// A filter of the two lists.
 #[derive(Serialize)]
 struct Promise {
     promise: &'static str,
@@ -80,11 +78,9 @@ struct Promise {
     bits_per_key: f64,
     /// The least bits per key of any filter that promises as much.
     bound: f64,
-    /// Excluded keys that match.
     exceptions: usize,
 }
 
-/// The results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
@@ -93,7 +89,6 @@ pub(crate) struct Report<'a> {
     promises: Vec<Promise>,
 }
 
-/// Builds what the options select.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let has = |part| options.part.contains(&part);
     Ok(Report {
@@ -140,11 +135,7 @@ fn promises(options: &Options) -> Result<Vec<Promise>, Box<dyn Error>> {
     let (keys, excluded) = (lines(&options.keys)?, lines(&options.exclude)?);
     let plain = |kind, fpr: f64| tamis::build(&keys[..]).kind(kind).fpr(fpr).finish();
     let both = || tamis::build(&keys[..]).exclude(&excluded[..]);
-    let exceptions = |filter: &Filter| -> Result<usize, tamis::Error> {
-        let mut answers = vec![false; excluded.len()];
-        filter.contains_into(&excluded, &mut answers)?;
-        Ok(answers.into_iter().filter(|&yes| yes).count())
-    };
+    let exceptions = |filter: &Filter| matches(filter, &excluded);
     // What one filter comes to, with four bytes for each exception that is listed.
     let row = |promise, name: &str, bound, filter: &Filter, listed: usize| -> Result<Promise, tamis::Error> {
         let (keys, bytes) = (filter.len(), filter.as_bytes().len() + 4 * listed);
@@ -201,32 +192,28 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let strings = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let number = |x: f64| format!("{x:.3}");
-        let size = |row: &Size| {
-            let name = format!("{}, 2^{}", row.name, row.goal.log2());
-            vec![name, format!("{:.3e}", row.fpr), number(row.bits_per_key), number(row.bound)]
-        };
-        let promise = |row: &Promise| {
-            let name = format!("{}: {}", row.promise, row.name);
-            let (bytes, exceptions) = (row.bytes.to_string(), row.exceptions.to_string());
-            vec![name, bytes, number(row.bits_per_key), number(row.bound), exceptions]
-        };
         let Options { n, seed, fpr, keys, exclude, .. } = self.options;
-        let sizes = Table {
-            head: format!("Sizes by rate: {n} random keys, seed {seed}. {}.", self.machine),
-            columns: strings(&["structure, goal", "fpr", "bits/key", "bound"]),
-            rows: self.sizes.iter().map(size).collect(),
-            note: "fpr: the rate that the filter states. Bits of the whole file.".into(),
-        };
+        let sizes = Table::of(&self.sizes)
+            .text("structure, goal", |row| format!("{}, 2^{}", row.name, row.goal.log2()))
+            .text("fpr", |row| format!("{:.3e}", row.fpr))
+            .number("bits/key", 3, |row| row.bits_per_key)
+            .number("bound", 3, |row| row.bound)
+            .table(
+                format!("Sizes by rate: {n} random keys, seed {seed}. {}.", self.machine),
+                "fpr: the rate that the filter states. Bits of the whole file.",
+            );
         let lists = format!("{} and {}", keys.display(), exclude.display());
-        let promises = Table {
-            head: format!("Sizes by promise: {lists}, fpr {fpr}. {}.", self.machine),
-            columns: strings(&["promise, structure", "bytes", "bits/key", "bound", "exceptions"]),
-            rows: self.promises.iter().map(promise).collect(),
-            note: "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the first seed \
-                   at which none matches.".into(),
-        };
+        let promises = Table::of(&self.promises)
+            .text("promise, structure", |row| format!("{}: {}", row.promise, row.name))
+            .text("bytes", |row| row.bytes)
+            .number("bits/key", 3, |row| row.bits_per_key)
+            .number("bound", 3, |row| row.bound)
+            .text("exceptions", |row| row.exceptions)
+            .table(
+                format!("Sizes by promise: {lists}, fpr {fpr}. {}.", self.machine),
+                "exceptions: excluded keys that match. A lower rate: one by the number of excluded keys, with the \
+                 first seed at which none matches.",
+            );
         [sizes, promises].into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 }

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use serde::Serialize;
 use tamis::slices::{self, KeyRange, Plan, Round, Sketch, Survey};
 use tamis::{Digest, Hasher, KeyType, Limits};
 
+use crate::args::Folder;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::Stream;
-use crate::table::{self, Table, number};
+use crate::table::{self, Table};
 
 #[derive(Args, Serialize)]
 pub(crate) struct Options {
@@ -32,7 +33,7 @@ pub(crate) struct Options {
     /// Ranges, and slices at most: a power of two.
     #[arg(long, default_value_t = 64)]
     slices: u32,
-    /// Numbers of processes.
+    /// Numbers of processes to measure.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     processes: Vec<u32>,
     /// Rate for unlisted keys.
@@ -41,17 +42,15 @@ pub(crate) struct Options {
     /// Seed of the random keys.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where digests and slices are written [default: the system's temporary directory].
-    #[arg(long, value_name = "DIR")]
+    #[command(flatten)]
     #[serde(skip)]
-    tmp: Option<PathBuf>,
+    folder: Folder,
     /// What one of the processes does: `survey`, `sketch`, `slice` or `whole`, a folder, its number, how many there are.
     #[arg(long, hide = true, num_args = 4)]
     #[serde(skip)]
     pub(crate) worker: Vec<String>,
 }
 
-/// One step of one number of processes.
 #[derive(Serialize)]
 struct Row {
     processes: u32,
@@ -117,7 +116,6 @@ fn read_plan(dir: &Path) -> Result<Plan> {
     Ok(fs::read_to_string(dir.join("plan"))?.parse()?)
 }
 
-/// One process.
 pub(crate) fn work(options: &Options) -> Result<String> {
     let [task, dir, number, processes] = &options.worker[..] else { return Ok(String::new()) };
     let (dir, number, processes) = (Path::new(dir), number.parse()?, processes.parse()?);
@@ -210,10 +208,7 @@ fn merged<T>(
 }
 
 pub(crate) fn run(options: &Options) -> Result<Report<'_>> {
-    let dir = match &options.tmp {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = options.folder.make()?;
     let dir = dir.path();
     let mut stream = Stream::new(options.seed);
     eprintln!("writing ranges");
@@ -269,21 +264,22 @@ impl table::Report for Report<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let some = |number: f64| Some(number).filter(|number| number.is_finite());
-        let cells = |row: &Row| {
-            let numbers = [(Some(row.wall), 1), (some(row.cpu), 1), (some(row.peak), 0)];
-            let head = [row.step.to_string(), row.processes.to_string()];
-            head.into_iter().chain(numbers.map(|(value, digits)| number(value, digits))).collect()
-        };
         let equal = if self.equal { "The joined bytes are those of one build." } else { "THE BYTES DIFFER." };
-        vec![Table {
-            head: format!(
-                "tamis: {} keys, {} excluded, fpr {}, {} shards in {} slices. {}.",
-                self.options.n, self.options.excluded, self.options.fpr, self.shards, self.slices, self.machine
-            ),
-            columns: ["step", "processes", "wall s", "cpu ns/digest", "peak MiB"].map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note: format!("Processes of one thread; peak of the largest. The file has {} bytes. {equal}", self.bytes),
-        }]
+        let Report { options, machine, shards, slices, bytes, .. } = self;
+        let Options { n, excluded, fpr, .. } = options;
+        let some = |number: f64| Some(number).filter(|number| number.is_finite());
+        let table = Table::of(&self.rows)
+            .text("step", |row| row.step)
+            .text("processes", |row| row.processes)
+            .number("wall s", 1, |row| row.wall)
+            .number("cpu ns/digest", 1, |row| some(row.cpu))
+            .number("peak MiB", 0, |row| some(row.peak))
+            .table(
+                format!(
+                    "tamis: {n} keys, {excluded} excluded, fpr {fpr}, {shards} shards in {slices} slices. {machine}."
+                ),
+                format!("Processes of one thread; peak of the largest. The file has {bytes} bytes. {equal}"),
+            );
+        vec![table]
     }
 }

@@ -8,6 +8,8 @@ use std::fmt::Write;
 use clap::Args;
 use tamis::{Effort, Kind};
 
+use crate::ours::listed::matches;
+
 /// Slacks, in 1024ths: those of `crates/tamis/src/leaves/steered/survivors.rs`.
 const SLACKS: [u16; 14] = [32, 48, 64, 80, 96, 128, 160, 208, 256, 320, 416, 512, 640, 800];
 /// Others per key: 2^(i/2).
@@ -15,16 +17,15 @@ const LINES: std::ops::RangeInclusive<i32> = -6..=10;
 /// Lines up to this one are measured on four times the keys.
 const FEW: i32 = -4;
 
-/// What to measure.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Keys of every column: four strips and more, so that chance does not choose plans.
+    /// Keys per column: at least four strips, so that plans do not depend on chance.
     #[arg(long, default_value_t = 250_000)]
     n: u64,
-    /// Only every so many lines, for a quick look.
+    /// Only every STEP-th line, for a quick look.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     step: u16,
-    /// Only searches of so many states.
+    /// Beam widths of the searches.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 512, 2048])]
     states: Vec<u16>,
 }
@@ -61,8 +62,6 @@ fn share(n: u64, others: u64, slack: u16, effort: Effort) -> Result<u64, tamis::
     let papers = tamis::Papers::default().steered_columns(&[f64::from(slack) / 1024.0]);
     let filter = build.papers(papers).excluded_fpr(0.5).finish()?;
     let asked: Vec<u64> = (n..n + others).collect();
-    let mut answers = vec![false; asked.len()];
-    filter.contains_into(&asked, &mut answers)?;
-    let passing = answers.iter().filter(|yes| **yes).count() as f64;
+    let passing = matches(&filter, &asked)? as f64;
     Ok((passing * 1e5 / others.max(1) as f64).round() as u64)
 }

@@ -7,12 +7,13 @@ use std::cell::RefCell;
 use std::error::Error;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 use tamis::{Digest, Fetch, Filter, FormatError, Limits, Remote};
 
+use crate::args::Folder;
 use crate::machine::Machine;
 use crate::measure;
 use crate::stream::Stream;
@@ -29,28 +30,27 @@ pub(crate) struct Options {
     /// Bytes of a shard.
     #[arg(long, default_value_t = 65_536)]
     shard_bytes: u64,
-    /// GiB that keys are sorted in; beyond them temporary files are used. 10^9 keys need 30.
+    /// GiB in which keys are sorted before temporary files are used; 10^9 keys need 30.
     #[arg(long, default_value_t = 2)]
     memory: u64,
     /// Threads [default: all processors].
     #[arg(long)]
     threads: Option<usize>,
-    /// Queries one by one, of members and of others.
+    /// Single queries, half of them for members.
     #[arg(long, default_value_t = 2000)]
     queries: u64,
     /// Keys of one batch.
     #[arg(long, default_value_t = 10_000)]
     batch: u64,
-    /// Members that are verified, evenly among all.
+    /// Members to verify, spread evenly over all.
     #[arg(long, default_value_t = 10_000_000)]
     sample: u64,
     /// Seed of the random keys.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the filter is written [default: the system's temporary directory].
-    #[arg(long, value_name = "DIR")]
+    #[command(flatten)]
     #[serde(skip)]
-    tmp: Option<PathBuf>,
+    folder: Folder,
 }
 
 /// Reads of a store: how many, their bytes, the longest.
@@ -61,15 +61,19 @@ struct Reads {
     most: u64,
 }
 
-/// The experiment's results.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     machine: Machine,
     options: &'a Options,
+    #[serde(flatten)]
+    found: Found,
+}
+
+#[derive(Default, Serialize)]
+struct Found {
     file_bytes: u64,
     bits_per_key: f64,
     shards: u64,
-    /// The longest shard.
     shard_most: u64,
     /// Seconds.
     build: f64,
@@ -81,7 +85,6 @@ pub(crate) struct Report<'a> {
     /// Of single queries, nothing held before; the most reads of one of them.
     single: Reads,
     single_most: u64,
-    /// The same queries again.
     cached: Reads,
     batch: Reads,
     verified: u64,
@@ -104,12 +107,8 @@ fn spread(options: &Options, count: u64) -> Vec<u64> {
     (1..=options.n).map(|i| (i, stream.draw())).filter(|(i, _)| i % step == 0).map(|(_, key)| key).collect()
 }
 
-/// Builds, opens and queries.
 pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
-    let dir = match &options.tmp {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = options.folder.make()?;
     let path = dir.path().join("keys.tamis");
     let mut keys = Stream::new(options.seed);
     let keys = (0..options.n).map(move |_| keys.draw());
@@ -121,34 +120,20 @@ pub(crate) fn run(options: &Options) -> Result<Report<'_>, Box<dyn Error>> {
     let (built, time) = measure::wall(|| build.finish_to(&path));
     let (file_bytes, peak) = (built?.bytes, peak());
     eprintln!("built in {:.1} s", time.as_secs_f64());
-    query(
-        options,
-        &path,
-        Report {
-            machine: Machine::read(),
-            options,
-            file_bytes,
-            bits_per_key: file_bytes as f64 * 8.0 / options.n.max(1) as f64,
-            shards: 0,
-            shard_most: 0,
-            build: time.as_secs_f64(),
-            peak,
-            tail: 0,
-            open: Reads::default(),
-            single: Reads::default(),
-            single_most: 0,
-            cached: Reads::default(),
-            batch: Reads::default(),
-            verified: 0,
-            false_negatives: 0,
-            matches: 0,
-        },
-    )
+    let mut found = Found {
+        file_bytes,
+        bits_per_key: file_bytes as f64 * 8.0 / options.n.max(1) as f64,
+        build: time.as_secs_f64(),
+        peak,
+        ..Found::default()
+    };
+    query(options, &path, &mut found)?;
+    Ok(Report { machine: Machine::read(), options, found })
 }
 
 /// Counts the reads of every kind of query.
 #[allow(unsafe_code)]
-fn query<'a>(options: &Options, path: &Path, mut report: Report<'a>) -> Result<Report<'a>, Box<dyn Error>> {
+fn query(options: &Options, path: &Path, found: &mut Found) -> Result<(), Box<dyn Error>> {
     let (file, reads) = (File::open(path)?, RefCell::new(Reads::default()));
     let len = file.metadata()?.len();
     let read = |range: std::ops::Range<u64>| {
@@ -160,12 +145,12 @@ fn query<'a>(options: &Options, path: &Path, mut report: Report<'a>) -> Result<R
         Ok(buffer.into())
     };
     let mut store = Fetch::open(len, read)?;
-    report.open = reads.take();
+    found.open = reads.take();
     // What is too short says how long it must be.
     let mut end = vec![0; 32];
     file.read_exact_at(&mut end, len - 32)?;
     if let Err(FormatError::Truncated { needed, .. }) = Remote::open(end, len) {
-        report.tail = needed;
+        found.tail = needed;
     }
     let members = spread(options, options.queries / 2);
     // Of another stream: some may be members by chance, one in 2^64.
@@ -173,38 +158,38 @@ fn query<'a>(options: &Options, path: &Path, mut report: Report<'a>) -> Result<R
     for (key, is_member) in members.iter().map(|key| (key, true)).chain(others.iter().map(|key| (key, false))) {
         let before = reads.borrow().count;
         let answer = store.contains(key)?;
-        report.single_most = report.single_most.max(reads.borrow().count - before);
-        report.false_negatives += u64::from(is_member && !answer);
-        report.matches += u64::from(!is_member && answer);
+        found.single_most = found.single_most.max(reads.borrow().count - before);
+        found.false_negatives += u64::from(is_member && !answer);
+        found.matches += u64::from(!is_member && answer);
     }
-    report.single = reads.take();
+    found.single = reads.take();
     // The last ones are still held.
     for key in others.iter().rev().take(100) {
         store.contains(key)?;
     }
-    report.cached = reads.take();
+    found.cached = reads.take();
     // SAFETY: the file is in a folder of ours, and nothing changes it before the filter is gone.
     let filter = unsafe { Filter::mmap(path) }?;
-    report.shards = filter.shards();
-    let mut fresh = Fetch::new(remote(&file, len, report.tail)?, read);
+    found.shards = filter.shards();
+    let mut fresh = Fetch::new(remote(&file, len, found.tail)?, read);
     let keys = spread(options, options.batch);
     let keys = &keys[..keys.len().min(options.batch as usize)];
-    report.false_negatives += fresh.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
-    report.batch = reads.take();
-    let mut every = remote(&file, len, report.tail)?;
-    for shard in 0..report.shards {
-        let digest = Digest::from_bits(u128::from(shard) << (128 - report.shards.ilog2().max(1)));
+    found.false_negatives += fresh.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
+    found.batch = reads.take();
+    let mut every = remote(&file, len, found.tail)?;
+    for shard in 0..found.shards {
+        let digest = Digest::from_bits(u128::from(shard) << (128 - found.shards.ilog2().max(1)));
         for range in every.needs(&[digest]) {
-            report.shard_most = report.shard_most.max(range.end - range.start);
+            found.shard_most = found.shard_most.max(range.end - range.start);
         }
     }
     filter.verify()?;
     let sample = spread(options, options.sample);
-    report.verified = sample.len() as u64;
+    found.verified = sample.len() as u64;
     for keys in sample.chunks(1 << 16) {
-        report.false_negatives += filter.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
+        found.false_negatives += filter.contains_many(keys)?.iter().filter(|&&yes| !yes).count() as u64;
     }
-    Ok(report)
+    Ok(())
 }
 
 /// The filter by just its directory.
@@ -216,43 +201,48 @@ fn remote(file: &File, len: u64, tail: u64) -> Result<Remote, Box<dyn Error>> {
 
 impl table::Report for Report<'_> {
     fn is_clean(&self) -> bool {
-        self.false_negatives == 0
+        self.found.false_negatives == 0
     }
 
     fn tables(&self) -> Vec<Table> {
-        let row = |name: &str, of: u64, Reads { count, bytes, most }: Reads| {
-            [name.to_string(), of.to_string(), count.to_string(), bytes.to_string(), most.to_string()].to_vec()
-        };
-        let queries = self.options.queries / 2 * 2;
-        let peak = self.peak.map_or("unknown".to_string(), |peak| format!("{peak:.0} MiB"));
-        vec![Table {
-            head: format!(
-                "A filter of {} keys in a store: fpr {}, shards of {} bytes, seed {}. {}.",
-                self.options.n, self.options.fpr, self.options.shard_bytes, self.options.seed, self.machine
-            ),
-            columns: ["what", "queries", "reads", "bytes", "longest read"].map(String::from).to_vec(),
-            rows: vec![
-                row("opening", 0, self.open),
-                row("one by one", queries, self.single),
-                row("the last 100 again", 100.min(queries / 2), self.cached),
-                row("one batch", self.options.batch, self.batch),
-            ],
-            note: format!(
-                "{} bytes, {:.3} bits per key, {} shards, the longest of {} bytes; directory and footer {} bytes. Built in {:.1} s, peak \
-                 memory {peak}. A single query took {} read at most. {} of {} others matched. {} members verified, {} false negatives.",
-                self.file_bytes,
-                self.bits_per_key,
-                self.shards,
-                self.shard_most,
-                self.tail,
-                self.build,
-                self.single_most,
-                self.matches,
-                queries / 2,
-                self.verified,
-                self.false_negatives
-            ),
-        }]
+        let Report { machine, options, found } = self;
+        let Options { n, fpr, shard_bytes, seed, .. } = options;
+        let queries = options.queries / 2 * 2;
+        let peak = found.peak.map_or("unknown".to_string(), |peak| format!("{peak:.0} MiB"));
+        let table = Table::of([
+            ("opening", 0, found.open),
+            ("one by one", queries, found.single),
+            ("the last 100 again", 100.min(queries / 2), found.cached),
+            ("one batch", options.batch, found.batch),
+        ]);
+        let table = table
+            .text("what", |row| row.0)
+            .text("queries", |row| row.1)
+            .text("reads", |row| row.2.count)
+            .text("bytes", |row| row.2.bytes)
+            .text("longest read", |row| row.2.most)
+            .table(
+                format!(
+                    "A filter of {n} keys in a store: fpr {fpr}, shards of {shard_bytes} bytes, seed {seed}. {machine}."
+                ),
+                format!(
+                    "{} bytes, {:.3} bits per key, {} shards, the longest of {} bytes; directory and footer {} bytes. \
+                     Built in {:.1} s, peak memory {peak}. A single query took {} read at most. {} of {} others \
+                     matched. {} members verified, {} false negatives.",
+                    found.file_bytes,
+                    found.bits_per_key,
+                    found.shards,
+                    found.shard_most,
+                    found.tail,
+                    found.build,
+                    found.single_most,
+                    found.matches,
+                    queries / 2,
+                    found.verified,
+                    found.false_negatives
+                ),
+            );
+        vec![table]
     }
 }
 
@@ -273,14 +263,15 @@ mod tests {
             batch: 1000,
             sample: 5000,
             seed: 1,
-            tmp: None,
+            folder: Folder::default(),
         };
         let report = run(&options).unwrap();
-        assert!(table::Report::is_clean(&report) && report.verified >= 5000);
-        assert_eq!((report.open.count, report.single_most), (1, 1));
-        assert!(report.shards == 32 && report.shard_most <= 4096 && report.single.most <= 4096);
-        assert!(report.batch.count <= 16 && report.cached.count == 0 && report.matches < 10);
-        assert!(report.tail < 2000 && report.peak.is_some_and(|peak| peak > 1.0));
+        let found = &report.found;
+        assert!(table::Report::is_clean(&report) && found.verified >= 5000);
+        assert_eq!((found.open.count, found.single_most), (1, 1));
+        assert!(found.shards == 32 && found.shard_most <= 4096 && found.single.most <= 4096);
+        assert!(found.batch.count <= 16 && found.cached.count == 0 && found.matches < 10);
+        assert!(found.tail < 2000 && found.peak.is_some_and(|peak| peak > 1.0));
         assert!(table::Report::tables(&report)[0].to_string().contains("32 shards"));
         assert_eq!(spread(&options, 10).len(), 10);
     }

@@ -26,18 +26,35 @@ impl Stream {
         (0..n).map(|_| self.draw()).collect()
     }
 
-    /// `n` members of `keys`, drawn with repetition.
-    pub fn sample(&mut self, keys: &[u64], n: usize) -> Vec<u64> {
-        let below = |x: u64| ((x as u128 * keys.len() as u128) >> 64) as usize;
-        (0..n).map(|_| keys[below(self.draw())]).collect()
+    /// A number below `n`.
+    #[inline]
+    pub fn below(&mut self, n: usize) -> usize {
+        place(self.draw(), n)
     }
 
-    /// Puts `keys` into random order.
-    pub fn shuffle(&mut self, keys: &mut [u64]) {
-        for end in (1..keys.len()).rev() {
-            keys.swap(end, ((u128::from(self.draw()) * (end as u128 + 1)) >> 64) as usize);
+    /// A number from 0 on and below 1.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// `n` members of `keys`, drawn with repetition.
+    pub fn sample(&mut self, keys: &[u64], n: usize) -> Vec<u64> {
+        (0..n).map(|_| keys[self.below(keys.len())]).collect()
+    }
+
+    /// Puts `list` into random order.
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for end in (1..list.len()).rev() {
+            list.swap(end, self.below(end + 1));
         }
     }
+}
+
+/// A place below `n` from 64 random bits.
+#[inline(always)]
+pub fn place(hash: u64, n: usize) -> usize {
+    ((u128::from(hash) * n as u128) >> 64) as usize
 }
 
 /// The finaliser of SplitMix64, a bijection.

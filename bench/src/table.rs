@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::record;
 
-/// A head line, a table, a note: what is printed.
+/// What is printed: a head line, a table, a note.
 pub struct Table {
     /// What was measured on what.
     pub head: String,
@@ -24,8 +24,85 @@ pub struct Table {
 }
 
 /// A number with `digits` decimals, or a dash.
-pub fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or("-".to_string(), |v| format!("{v:.digits$}"))
+pub fn number(value: impl Into<Option<f64>>, digits: usize) -> String {
+    value.into().map_or("-".to_string(), |v| format!("{v:.digits$}"))
+}
+
+/// The table of these rows; none without rows.
+pub fn some<R>(rows: &[R], table: impl FnOnce(&[R]) -> Table) -> Option<Table> {
+    (!rows.is_empty()).then(|| table(rows))
+}
+
+/// Every row of every group, with its group.
+pub fn rows_of<'a, G, R: 'a>(groups: &'a [G], rows: fn(&G) -> &[R]) -> impl Iterator<Item = (&'a G, &'a R)> {
+    groups.iter().flat_map(move |group| rows(group).iter().map(move |row| (group, row)))
+}
+
+/// A table that gets its columns one by one, each with its name, its format and the function from a row to its cell.
+///
+/// ```
+/// # use tamis_bench::table::Table;
+/// let rows = [("ribbon", 1, Some(8.3)), ("fuse", 2, None)];
+/// let table = Table::of(&rows)
+///     .text("structure", |row| row.0)
+///     .text("rounds", |row| row.1)
+///     .number("bits/key", 2, |row| row.2)
+///     .table("Sizes.", "Bits of the whole file.");
+/// assert_eq!(table.columns, ["structure", "rounds", "bits/key"]);
+/// assert_eq!(table.rows, [["ribbon", "1", "8.30"], ["fuse", "2", "-"]]);
+/// ```
+pub struct Columns<R> {
+    names: Vec<String>,
+    rows: Vec<(R, Vec<String>)>,
+}
+
+impl Table {
+    /// The rows, as yet without columns.
+    pub fn of<R: Copy>(rows: impl IntoIterator<Item = R>) -> Columns<R> {
+        Columns { names: Vec::new(), rows: rows.into_iter().map(|row| (row, Vec::new())).collect() }
+    }
+}
+
+impl<R: Copy> Columns<R> {
+    /// Adds a column of words or whole numbers.
+    pub fn text<C: ToString>(self, name: impl Into<String>, cell: impl Fn(R) -> C) -> Self {
+        self.texts([name], |row| [cell(row)])
+    }
+
+    /// Adds a column of numbers with `digits` decimals, and dashes where there are none.
+    pub fn number<N: Into<Option<f64>>>(self, name: impl Into<String>, digits: usize, cell: impl Fn(R) -> N) -> Self {
+        self.text(name, |row| number(cell(row), digits))
+    }
+
+    /// Adds several columns of words or whole numbers; cells that are missing at the end are dashes.
+    pub fn texts<N: Into<String>, C: IntoIterator<Item: ToString>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+        cells: impl Fn(R) -> C,
+    ) -> Self {
+        self.names.extend(names.into_iter().map(Into::into));
+        for (row, line) in &mut self.rows {
+            line.extend(cells(*row).into_iter().map(|cell| cell.to_string()));
+            line.resize(self.names.len(), "-".to_string());
+        }
+        self
+    }
+
+    /// Adds several columns of numbers with as many decimals.
+    pub fn numbers<N: Into<String>, C: IntoIterator<Item: Into<Option<f64>>>>(
+        self,
+        names: impl IntoIterator<Item = N>,
+        digits: usize,
+        cells: impl Fn(R) -> C,
+    ) -> Self {
+        self.texts(names, |row| cells(row).into_iter().map(|value| number(value, digits)).collect::<Vec<_>>())
+    }
+
+    /// The table under a head line, with a note.
+    pub fn table(self, head: impl Into<String>, note: impl Into<String>) -> Table {
+        let rows = self.rows.into_iter().map(|(_, line)| line).collect();
+        Table { head: head.into(), columns: self.names, rows, note: note.into() }
+    }
 }
 
 impl fmt::Display for Table {
@@ -70,7 +147,7 @@ pub struct Output {
     /// Write the results as JSON to this file; `-` prints JSON instead of the table.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Add the rows to this file as JSON lines, in place of those of the same command.
+    /// Add the rows to this file as JSON lines, replacing earlier ones of the same command.
     #[arg(long, global = true, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -114,15 +191,18 @@ mod tests {
 
     #[test]
     fn source_is_aligned() {
-        let strings = |row: [&str; 2]| row.map(String::from).to_vec();
-        let table = Table {
-            head: "head".into(),
-            columns: strings(["name", "x"]),
-            rows: vec![strings(["a", "1.25"]), strings(["longer", &number(None, 2)])],
-            note: "note".into(),
-        };
+        let rows = [("a", Some(1.25)), ("longer", None)];
+        let table = Table::of(rows).text("name", |row| row.0).number("x", 2, |row| row.1).table("head", "note");
         let expected = "head\n\n| name   |    x |\n|--------|-----:|\n| a      | 1.25 |\n| longer |    - |\n\nnote\n";
         assert_eq!(table.to_string(), expected);
-        assert_eq!(number(Some(1.255), 1), "1.3");
+        assert_eq!(number(1.255, 1), "1.3");
+    }
+
+    #[test]
+    fn short_rows_end_in_dashes() {
+        let groups = [(1, vec![vec![0.5], vec![0.25, 2.0]]), (2, vec![vec![]])];
+        let table = Table::of(rows_of(&groups, |group| &group.1)).text("of", |row| row.0.0);
+        let table = table.numbers(["x", "y"], 1, |row| row.1.iter().copied()).table("", "");
+        assert_eq!(table.rows, [["1", "0.5", "-"], ["1", "0.2", "2.0"], ["2", "-", "-"]]);
     }
 }

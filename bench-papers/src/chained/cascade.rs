@@ -8,6 +8,8 @@ use std::f64::consts::{FRAC_1_SQRT_2, LOG2_E};
 use serde::Serialize;
 use tamis::bounds::f;
 use tamis::{Base, Kind, Papers};
+use tamis_bench::measure::progress;
+use tamis_bench::ours::listed::matches;
 use tamis_bench::stream::Stream;
 use tamis_bench::table::Table as Printed;
 
@@ -19,7 +21,6 @@ const LAYERS: [u32; 7] = [2, 3, 5, 9, 17, 33, 64];
 /// The paper's one half; and the largest for which a filter of one bit lets enough pass, delta^2 = 1/2.
 const DELTAS: [f64; 2] = [0.5, FRAC_1_SQRT_2];
 
-/// One cascade. Bits per key.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     name: &'static str,
@@ -35,13 +36,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether every answer was right.
     pub(crate) fn is_clean(&self) -> bool {
         self.wrong == 0
     }
 }
 
-/// Builds all of them, for the largest lambda.
 pub(crate) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, tamis::Error> {
     let lambda = options.lambdas.iter().copied().max().unwrap_or(16);
     let (keys, negatives) = (stream.take(options.n), stream.take(options.n * lambda as usize));
@@ -49,13 +48,10 @@ pub(crate) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, ta
     for (name, base, per_bit) in [("ribbon", Base::Ribbon, 1.0), ("Bloom, C' = 1.44", Base::Bloom, LOG2_E)] {
         for delta in DELTAS {
             for layers in LAYERS {
-                eprint!("\r\x1b[K{name}, delta {delta:.3}, {layers} layers");
+                progress(format_args!("{name}, delta {delta:.3}, {layers} layers"));
                 let papers = Papers::default().delta(delta).layers(layers);
                 let build = tamis::build(&keys).exclude(&negatives).exact().kind(Kind::Cascade(base));
                 let filter = build.papers(papers).finish()?;
-                let matching = |list: &[u64]| -> Result<usize, tamis::Error> {
-                    Ok(filter.contains_many(list)?.iter().filter(|yes| **yes).count())
-                };
                 let stages = cascade_layers(f64::from(lambda), delta, layers);
                 rows.push(Row {
                     name,
@@ -64,39 +60,34 @@ pub(crate) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, ta
                     bits: filter.as_bytes().len() as f64 * 8.0 / options.n as f64,
                     formula: per_bit * stages.first + stages.second,
                     limits: [delta, 1.0].map(|delta| per_bit * cascade(f64::from(lambda), delta)),
-                    wrong: options.n - matching(&keys)? + matching(&negatives)?,
+                    wrong: options.n - matches(&filter, &keys)? + matches(&filter, &negatives)?,
                 });
             }
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(rows)
 }
 
-/// The table as Markdown.
 pub(crate) fn table(rows: &[Row], options: &Options) -> Printed {
     let lambda = f64::from(options.lambdas.iter().copied().max().unwrap_or(16));
-    let cells = |row: &Row| {
-        let mut cells = vec![format!("{}, {:.3}, {}", row.name, row.delta, row.layers)];
-        cells.extend([row.bits, row.formula].map(|bits| format!("{bits:.3}")));
-        cells.push(format!("{:+.1}", (row.bits / row.formula - 1.0) * 100.0));
-        cells.extend(row.limits.map(|bits| format!("{bits:.3}")));
-        cells.push(if row.is_clean() { String::new() } else { row.wrong.to_string() });
-        cells
-    };
-    let columns =
-        ["filters, delta, layers", "bits/key", "by its layers", "+ %", "without end", "delta near 1", "wrong"];
-    Printed {
-        head: format!("Theorem 4.3: cascades at lambda = {lambda}, {} keys, by their number of layers.", options.n),
-        columns: columns.map(String::from).to_vec(),
-        rows: rows.iter().map(cells).collect(),
-        note: format!(
-            "The last layer is an exact bit, smaller than the filters that it stands for: sizes climb to the theorem's. Without end: \
-             C' (log2 lambda + (1 + delta) / (1 - delta) log2(1 / delta)); delta near 1: C' (log2 lambda + 2.885). The paper \
-             prints C' log2(4 e lambda) for the latter, C' {:.3} here, which its proof contradicts. A layer has a bit per \
-             key or more, so that delta above 0.71 gains nothing. The bound is {:.3}.",
-            (4.0 * std::f64::consts::E * lambda).log2(),
-            f(0.0, lambda)
-        ),
-    }
+    Printed::of(rows)
+        .text("filters, delta, layers", |row| format!("{}, {:.3}, {}", row.name, row.delta, row.layers))
+        .number("bits/key", 3, |row| row.bits)
+        .number("by its layers", 3, |row| row.formula)
+        .text("+ %", |row| format!("{:+.1}", (row.bits / row.formula - 1.0) * 100.0))
+        .numbers(["without end", "delta near 1"], 3, |row| row.limits)
+        .text("wrong", |row| if row.is_clean() { String::new() } else { row.wrong.to_string() })
+        .table(
+            format!("Theorem 4.3: cascades at lambda = {lambda}, {} keys, by their number of layers.", options.n),
+            format!(
+                "The last layer is an exact bit, smaller than the filters that it stands for: sizes climb to the \
+                 theorem's. Without end: C' (log2 lambda + (1 + delta) / (1 - delta) log2(1 / delta)); delta near 1: \
+                 C' (log2 lambda + 2.885). The paper prints C' log2(4 e lambda) for the latter, C' {:.3} here, which \
+                 its proof contradicts. A layer has a bit per key or more, so that delta above 0.71 gains nothing. The \
+                 bound is {:.3}.",
+                (4.0 * std::f64::consts::E * lambda).log2(),
+                f(0.0, lambda)
+            ),
+        )
 }

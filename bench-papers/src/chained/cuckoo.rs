@@ -28,7 +28,6 @@ const LOAD: f64 = 0.4;
 const TABLE_3: [(f64, f64); 7] =
     [(0.10, 0.10), (0.15, 0.20), (0.20, 0.32), (0.25, 0.45), (0.30, 0.60), (0.35, 0.76), (0.40, 0.93)];
 
-/// Rounds of training.
 const ROUNDS: usize = 7;
 
 /// A column of table 3. Sizes in bits per bucket, which are megabits with a million of them.
@@ -53,7 +52,6 @@ struct Trained {
     wrong: Vec<f64>,
 }
 
-/// What was measured.
 #[derive(Serialize, Default)]
 pub(super) struct Report {
     loads: Vec<Load>,
@@ -68,7 +66,6 @@ fn draw(stream: &mut Stream, buckets: usize, load: f64) -> Vec<u64> {
     stream.take(count).into_iter().map(|key| key.max(1)).collect()
 }
 
-/// The paper's table with all keys.
 fn filled(keys: &[u64], buckets: usize) -> Result<Pair, Box<dyn Error>> {
     let mut pair = Pair::new(buckets / 2);
     match keys.iter().all(|&key| pair.insert(key, |_, _| ())) {
@@ -77,7 +74,6 @@ fn filled(keys: &[u64], buckets: usize) -> Result<Pair, Box<dyn Error>> {
     }
 }
 
-/// How many keys are predicted wrongly.
 fn wrong(pair: &Pair, keys: &[u64], predict: &dyn Predict) -> usize {
     keys.iter().filter(|&&key| predict.is_second(key) != pair.is_second(key)).count()
 }
@@ -107,7 +103,6 @@ fn load(stream: &mut Stream, buckets: usize, (load, paper): (f64, f64)) -> Resul
     })
 }
 
-/// Figure 10 (a).
 fn training(stream: &mut Stream, buckets: usize) -> Result<Vec<Trained>, Box<dyn Error>> {
     let keys = draw(stream, buckets, LOAD);
     let seconds = keys.len() as f64 / (lambda(LOAD) + 1.0);
@@ -148,7 +143,6 @@ fn training(stream: &mut Stream, buckets: usize) -> Result<Vec<Trained>, Box<dyn
     Ok(lines)
 }
 
-/// Measures everything.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Result<Report, Box<dyn Error>> {
     let buckets = options.n / 8 * 8;
     Ok(Report {
@@ -171,45 +165,31 @@ impl Report {
         if self.loads.is_empty() {
             return Vec::new();
         }
-        let titles = |titles: &[&str]| titles.iter().map(|title| title.to_string()).collect::<Vec<_>>();
-        let loads = Table {
-            head: format!("Theorem 5.2 and table 3: {} buckets of one slot in two tables, no removals.", options.n),
-            columns: titles(&[
-                "load",
-                "lambda",
-                "measured",
-                "paper Mbit",
-                "formula",
-                "tamis cascade",
-                "tamis exact bit",
-                "wrong",
-            ]),
-            rows: (self.loads.iter())
-                .map(|l| {
-                    let sizes = [l.paper, l.formula, l.cascade, l.exact].map(|size| format!("{size:.4}"));
-                    let lambdas = [l.lambda, l.measured_lambda].map(|lambda| format!("{lambda:.3}"));
-                    let start = [format!("{:.2}", l.load)].into_iter().chain(lambdas);
-                    start.chain(sizes).chain([l.wrong.to_string()]).collect()
-                })
-                .collect(),
-            note: "Sizes in Mbit per million buckets, lambda is keys in first over keys in second buckets. EMOMA has 4 Mbit in the paper.".into(),
-        };
-        let rounds: Vec<String> = (0..=ROUNDS).map(|round| round.to_string()).collect();
-        let training = Table {
-            head: format!(
-                "Figure 10 (a): keys predicted wrongly, %, by rounds of training; load {LOAD}, {} buckets.",
-                options.n
-            ),
-            columns: titles(&["predictor", "Mbit"]).into_iter().chain(rounds).collect(),
-            rows: (self.training.iter())
-                .map(|t| {
-                    let wrong = t.wrong.iter().map(|wrong| format!("{wrong:.4}"));
-                    [t.name.to_string(), format!("{:.4}", t.mbit)].into_iter().chain(wrong).collect()
-                })
-                .collect(),
-            note: "Mbit per million buckets. The paper, .93 Mbit: .34 % after 3 rounds, none after 7, or after 4 with an exact last layer."
-                .into(),
-        };
+        let loads = Table::of(&self.loads)
+            .number("load", 2, |load| load.load)
+            .numbers(["lambda", "measured"], 3, |load| [load.lambda, load.measured_lambda])
+            .number("paper Mbit", 4, |load| load.paper)
+            .number("formula", 4, |load| load.formula)
+            .number("tamis cascade", 4, |load| load.cascade)
+            .number("tamis exact bit", 4, |load| load.exact)
+            .text("wrong", |load| load.wrong)
+            .table(
+                format!("Theorem 5.2 and table 3: {} buckets of one slot in two tables, no removals.", options.n),
+                "Sizes in Mbit per million buckets, lambda is keys in first over keys in second buckets. EMOMA has 4 \
+                 Mbit in the paper.",
+            );
+        let training = Table::of(&self.training)
+            .text("predictor", |line| line.name)
+            .number("Mbit", 4, |line| line.mbit)
+            .numbers((0..=ROUNDS).map(|round| round.to_string()), 4, |line| line.wrong.iter().copied())
+            .table(
+                format!(
+                    "Figure 10 (a): keys predicted wrongly, %, by rounds of training; load {LOAD}, {} buckets.",
+                    options.n
+                ),
+                "Mbit per million buckets. The paper, .93 Mbit: .34 % after 3 rounds, none after 7, or after 4 with an \
+                 exact last layer.",
+            );
         vec![loads, training, gets::table(&self.gets, options), churn::table(&self.churn, options)]
     }
 }

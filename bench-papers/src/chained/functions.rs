@@ -1,9 +1,10 @@
 //! keys with values of a fixed width -> bits over the width, and reads beside those of sux.
 
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::measure;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
 use crate::mapped::{Mapped, Pairs, Row, Sample};
 use crate::ours;
@@ -28,7 +29,6 @@ fn structures(width: u32) -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures at every width.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let group = |&width: &u32| {
         let draw = |stream: &mut Stream| pairs(options.n, width, stream);
@@ -49,23 +49,17 @@ fn ratio(group: &Group, row: &Row, field: fn(&Sample) -> Option<f64>) -> Option<
     measure::median(row.rounds.iter().enumerate().filter_map(of_round))
 }
 
-/// The results.
 pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
-    let cells = |group: &Group, row: &Row, bits: Option<f64>| {
-        [
-            number(bits, 3),
-            number(bits.map(|bits| bits / group.needed), 4),
-            number(ratio(group, row, |s| s.read), 2),
-            number(ratio(group, row, |s| s.batch), 2),
-        ]
-    };
-    let first = ["width, structure", "bits/key", "over width", "read / sux", "batch / sux"];
-    let head = format!(
-        "Functions: random values for {} random u64 keys, rounds: {}, seed {}. {machine}.",
-        options.n, options.rounds, options.seed
-    );
-    let note = format!("{NOTE} / sux: over the quickest {REFERENCE} of the same round and width, which has no batch.");
-    maps::table(head, first, groups, cells, note)
+    let Options { n, timing: Timing { rounds, seed, .. }, .. } = options;
+    let maps = maps::named(groups, "width")
+        .number("bits/key", 3, |(group, row)| group.bits(row))
+        .number("over width", 4, |(group, row)| Some(group.bits(row)? / group.needed))
+        .number("read / sux", 2, |(group, row)| ratio(group, row, |s| s.read))
+        .number("batch / sux", 2, |(group, row)| ratio(group, row, |s| s.batch));
+    maps::timed(maps).table(
+        format!("Functions: random values for {n} random u64 keys, rounds: {rounds}, seed {seed}. {machine}."),
+        format!("{NOTE} / sux: over the quickest {REFERENCE} of the same round and width, which has no batch."),
+    )
 }
 
 #[cfg(test)]
@@ -79,13 +73,8 @@ mod tests {
             let (build_twice, speedup, in_order) = (None, None, None);
             Some(Sample { bytes, build, build_twice, speedup, read: Some(time), batch: None, in_order })
         };
-        let row = |name: &str, times: [Option<Sample>; 3]| Row {
-            name: name.into(),
-            median: None,
-            wrong: 0,
-            failed: Vec::new(),
-            rounds: times.into(),
-        };
+        let row =
+            |name: &str, times: [Option<Sample>; 3]| Row { name: name.into(), rounds: times.into(), ..Row::default() };
         let rows = vec![
             row("sux VFunc", [sample(10.0), sample(20.0), None]),
             row("sux VFunc u8", [sample(8.0), sample(40.0), None]),

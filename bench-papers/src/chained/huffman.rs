@@ -3,11 +3,12 @@
 //! Of every omega symbols omega - 1 are the most frequent one, and so on among the rest: codewords are 0, 10, 110, ...
 //! with omega - 1 zeros per one. The paper fixes the ones, this table the symbols, n of them.
 
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
 use tamis_bench::table::{Table, number};
 
-use crate::mapped::{Built, Mapped, Pairs, Row};
+use crate::mapped::{Built, Mapped, Pairs};
 use crate::ours;
 
 use super::Options;
@@ -36,7 +37,6 @@ fn counts(n: usize, omega: u32) -> Vec<usize> {
     counts
 }
 
-/// A text of `n` symbols in random order.
 fn text(n: usize, omega: u32, stream: &mut Stream) -> Pairs {
     let symbols = counts(n, omega).into_iter().zip(0..);
     let mut values: Vec<u64> = symbols.flat_map(|(count, symbol)| std::iter::repeat_n(symbol, count)).collect();
@@ -52,7 +52,6 @@ pub(super) fn raw() -> Mapped {
     })
 }
 
-/// The rows of the figure.
 fn structures() -> Vec<Mapped> {
     let all = std::iter::once(raw()).chain(bits::filters());
     let all = all.chain(ours::maps::compressed()).chain([ours::maps::sequence()]).chain(ours::maps::fixed());
@@ -61,7 +60,6 @@ fn structures() -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures figure 8.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let all = structures();
     let group = |&omega: &u32| {
@@ -71,29 +69,27 @@ pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     options.omegas.iter().map(group).collect()
 }
 
-/// The figure as a table.
 pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
-    let cells = |group: &Group, row: &Row, bits: Option<f64>| {
-        let theorem = if row.name == CHAINED { format!(" (< {THEOREM_5_1})") } else { String::new() };
-        let strawman = group.rows.iter().find(|row| row.name == STRAWMAN).and_then(|row| group.bits(row));
-        [
-            number(Some(group.needed), 3),
-            number(bits, 3),
-            number(bits.map(|bits| bits - group.needed), 3) + &theorem,
-            number(bits.zip(strawman).map(|(bits, strawman)| (1.0 - bits / strawman) * 100.0), 1),
-        ]
-    };
-    let first = ["omega, structure", "entropy", "bits/key", "over entropy", "less space %"];
-    let head =
-        format!("Figure 8: {} symbols, rounds: {}, seed {}. {machine}.", options.n, options.rounds, options.seed);
-    let note = format!(
-        "{NOTE} Sizes have the code with them. In brackets, Theorem 5.1: the paper's filters take less than .22 bits over \
-             the entropy. less space: than the exact Bloomier filter. Reads of the paper's \
-             structures ask for one bit after the other, from tables of 32-bit words of which a few bits are used and \
-             counted. The paper, at omega = 10: chained 48.3 % less space and queries 15.5 % slower, with shared \
-             addresses 39.2 % and 1.17 %."
-    );
-    maps::table(head, first, groups, cells, note)
+    let Options { n, timing: Timing { rounds, seed, .. }, .. } = options;
+    let strawman = |group: &Group| group.bits(group.rows.iter().find(|row| row.name == STRAWMAN)?);
+    let maps = maps::named(groups, "omega")
+        .number("entropy", 3, |(group, _)| group.needed)
+        .number("bits/key", 3, |(group, row)| group.bits(row))
+        .text("over entropy", |(group, row)| {
+            let theorem = if row.name == CHAINED { format!(" (< {THEOREM_5_1})") } else { String::new() };
+            number(group.bits(row).map(|bits| bits - group.needed), 3) + &theorem
+        })
+        .number("less space %", 1, |(group, row)| Some((1.0 - group.bits(row)? / strawman(group)?) * 100.0));
+    maps::timed(maps).table(
+        format!("Figure 8: {n} symbols, rounds: {rounds}, seed {seed}. {machine}."),
+        format!(
+            "{NOTE} Sizes have the code with them. In brackets, Theorem 5.1: the paper's filters take less than .22 \
+             bits over the entropy. less space: than the exact Bloomier filter. Reads of the paper's structures ask \
+             for one bit after the other, from tables of 32-bit words of which a few bits are used and counted. The \
+             paper, at omega = 10: chained 48.3 % less space and queries 15.5 % slower, with shared addresses 39.2 % \
+             and 1.17 %."
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ const RATE: f64 = 0.01;
 /// Shares of the keys that the model is trained on.
 const SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
-/// A filter at one share.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Row {
     /// None for filters without a model.
     share: Option<f64>,
@@ -31,9 +30,7 @@ pub(super) struct Row {
     bytes: u64,
     model_bytes: u64,
     classes: usize,
-    /// Excluded keys that match, as a share.
     rate: f64,
-    /// Members that do not match.
     rejected: usize,
     /// Processor time, in seconds; of a learned filter with training, and with the plain filter that it is compared with.
     build: f64,
@@ -84,7 +81,6 @@ impl Data {
         Ok(row)
     }
 
-    /// A filter without a model.
     fn plain(&self, name: &'static str, options: tamis::Options<'_>) -> Result<Row, Box<dyn Error>> {
         let (members, excluded) = (self.members.clone(), self.excluded.clone());
         let (filter, build) = cpu(|| options.threads(1).build(members).exclude(excluded).finish());
@@ -100,25 +96,17 @@ impl Data {
         let (found, time) = cpu(|| self.members.iter().filter(|key| contains(key)).count());
         let matched = self.excluded.iter().filter(|key| contains(key)).count();
         Row {
-            share: None,
             name,
             members: self.members.len(),
             excluded: self.excluded.len(),
-            bytes: 0,
-            model_bytes: 0,
-            classes: 0,
             rate: matched as f64 / self.excluded.len().max(1) as f64,
             rejected: self.members.len() - found,
-            build: 0.0,
-            score: 0.0,
-            score_20: 0.0,
             query: nanos_each(time, self.members.len()),
-            batch: 0.0,
+            ..Row::default()
         }
     }
 }
 
-/// Measures every structure at every share.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, Box<dyn Error>> {
     let data::Names { members, negatives: excluded, .. } = data::host_names(options.n, 1)?;
     let data = Data { members, excluded };
@@ -156,48 +144,31 @@ impl Row {
 }
 
 pub(super) fn table(rows: &[Row]) -> Table {
-    let columns = [
-        "trained on",
-        "filter",
-        "bytes",
-        "model",
-        "classes",
-        "bits per key",
-        "rate",
-        "rejected",
-        "build s",
-        "score ns",
-        "of 20 bytes",
-        "query ns",
-        "batch ns",
-    ];
-    let row = |row: &Row| {
-        let bits = 8.0 * row.bytes as f64 / row.members.max(1) as f64;
-        vec![
-            row.share.map_or_else(|| "no model".into(), |share| format!("{:.0} %", 100.0 * share)),
-            row.name.into(),
-            row.bytes.to_string(),
-            row.model_bytes.to_string(),
-            row.classes.to_string(),
-            format!("{bits:.3}"),
-            format!("{:.5}", row.rate),
-            row.rejected.to_string(),
-            format!("{:.2}", row.build),
-            format!("{:.0}", row.score),
-            format!("{:.0}", row.score_20),
-            format!("{:.0}", row.query),
-            format!("{:.0}", row.batch),
-        ]
-    };
     let (members, excluded) = rows.first().map_or((0, 0), |row| (row.members, row.excluded));
     let bound = f(RATE, excluded as f64 / members.max(1) as f64);
-    Table {
-        head: format!("Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) is {bound:.3} bits per key."),
-        columns: columns.map(String::from).to_vec(),
-        rows: rows.iter().map(row).collect(),
-        note: "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be in the paper's, which are 96.2 % \
-               below n f: less than 300 bytes for 30,000 members and an RNN. \
-               Times are the processor's, of one thread."
-            .into(),
-    }
+    Table::of(rows)
+        .text("trained on", |row| {
+            row.share.map_or_else(|| "no model".into(), |share| format!("{:.0} %", 100.0 * share))
+        })
+        .text("filter", |row| row.name)
+        .text("bytes", |row| row.bytes)
+        .text("model", |row| row.model_bytes)
+        .text("classes", |row| row.classes)
+        .number("bits per key", 3, |row| 8.0 * row.bytes as f64 / row.members.max(1) as f64)
+        .number("rate", 5, |row| row.rate)
+        .text("rejected", |row| row.rejected)
+        .number("build s", 2, |row| row.build)
+        .number("score ns", 0, |row| row.score)
+        .number("of 20 bytes", 0, |row| row.score_20)
+        .number("query ns", 0, |row| row.query)
+        .number("batch ns", 0, |row| row.batch)
+        .table(
+            format!(
+                "Figure 13: {members} members and {excluded} excluded names, at a rate of {RATE}; n f({RATE}, lambda) \
+                 is {bound:.3} bits per key."
+            ),
+            "Rate: excluded names that match. Strict filters match none. The model is in the bytes here. It cannot be \
+             in the paper's, which are 96.2 % below n f: less than 300 bytes for 30,000 members and an RNN. Times are \
+             the processor's, of one thread.",
+        )
 }

@@ -29,7 +29,6 @@ struct Extra {
     most: u32,
 }
 
-/// The filters of one level.
 #[derive(Serialize)]
 pub(super) struct Row {
     runs: usize,
@@ -140,7 +139,6 @@ fn plain(data: &Data, absent: &[u64], name: &'static str, kind: Kind, bits: f64)
     Ok(measure(data, absent, made, &search))
 }
 
-/// Measures every number of runs.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for runs in RUNS {
@@ -170,39 +168,22 @@ impl Row {
 }
 
 pub(super) fn table(rows: &[Row], options: &Options) -> Table {
-    let columns = [
-        "runs",
-        "filters",
-        "bits per key",
-        "side bytes",
-        "extra, existing",
-        "P99",
-        "most",
-        "extra, absent",
-        "P99",
-        "most",
-        "get ns",
-        "push ns",
-        "wrong",
-    ];
-    let counts = |extra: &Extra| [format!("{:.4}", extra.mean), extra.p99.to_string(), extra.most.to_string()];
-    let row = |row: &Row| {
-        let start = [
-            row.runs.to_string(),
-            row.name.into(),
-            format!("{:.2}", row.bits_per_key),
-            format!("{:.1}", row.side_bytes),
-        ];
-        let end = [format!("{:.0}", row.get), format!("{:.0}", row.push), row.wrong.to_string()];
-        start.into_iter().chain(counts(&row.existing)).chain(counts(&row.absent)).chain(end).collect()
-    };
-    Table {
-        head: format!("Figures 11 and 12: levels of {} keys, one in {REPEATED} repeated from older runs.", options.n),
-        columns: columns.map(String::from).to_vec(),
-        rows: rows.iter().map(row).collect(),
-        note:
-            "Extra: runs read that do not hold the key, per get. The paper has at most 1, for keys that are in several runs \
-               too; the keys of its experiment are distinct, in 7 to 30 runs of RocksDB, and it prints latencies. Side bytes are per key and with the writer. Times are the processor's, of one thread; no run is read."
-                .into(),
-    }
+    Table::of(rows)
+        .text("runs", |row| row.runs)
+        .text("filters", |row| row.name)
+        .number("bits per key", 2, |row| row.bits_per_key)
+        .number("side bytes", 1, |row| row.side_bytes)
+        .number("extra, existing", 4, |row| row.existing.mean)
+        .texts(["P99", "most"], |row| [row.existing.p99, row.existing.most])
+        .number("extra, absent", 4, |row| row.absent.mean)
+        .texts(["P99", "most"], |row| [row.absent.p99, row.absent.most])
+        .number("get ns", 0, |row| row.get)
+        .number("push ns", 0, |row| row.push)
+        .text("wrong", |row| row.wrong)
+        .table(
+            format!("Figures 11 and 12: levels of {} keys, one in {REPEATED} repeated from older runs.", options.n),
+            "Extra: runs read that do not hold the key, per get. The paper has at most 1, for keys that are in several \
+             runs too; the keys of its experiment are distinct, in 7 to 30 runs of RocksDB, and it prints latencies. \
+             Side bytes are per key and with the writer. Times are the processor's, of one thread; no run is read.",
+        )
 }

@@ -7,13 +7,13 @@
 
 use serde::Serialize;
 use tamis::bounds::f;
+use tamis_bench::measure::progress;
 use tamis_bench::table::Table as Printed;
 
 use crate::bounds::chained_rounded;
 use crate::ours::steered_bits;
 use crate::xor::Table;
 
-/// Seeds per size.
 const SEEDS: u64 = 10;
 /// Steps of the grid per cell.
 const STEPS: usize = 400;
@@ -44,16 +44,15 @@ fn least(entries: usize) -> f64 {
     step as f64 / STEPS as f64
 }
 
-/// Measures one lambda with `n` keys.
 pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
-    eprint!("\r\x1b[Kfigure 6, lambda = {lambda}");
+    progress(format_args!("figure 6, lambda = {lambda}"));
     let stages = chained_rounded(f64::from(lambda));
     // What passes the first stage is taken at its mean.
     let listed = (n as f64 * stages.second).round() as usize;
     let exact_entries = n * (lambda as usize + 1);
     let cells = [exact_entries, n, listed].map(least);
     let steered = steered_bits(n, n * lambda as usize, 0.0)?;
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(Point {
         lambda,
         bound: f(0.0, f64::from(lambda)),
@@ -65,40 +64,23 @@ pub(crate) fn point(n: usize, lambda: u32) -> Result<Point, tamis::Error> {
     })
 }
 
-/// The figure as Markdown.
 pub(crate) fn table(points: &[Point], n: usize) -> Printed {
-    let cells = |p: &Point| {
-        let mut cells = vec![p.lambda.to_string(), format!("{:.3}", p.bound)];
-        cells.extend([p.exact, p.theory[0], p.chained, p.theory[1]].map(|bits| format!("{bits:.3}")));
-        cells.push(format!("{:.1}", (1.0 - p.chained / p.exact) * 100.0));
-        cells.push(format!("{:.3}", p.steered));
-        cells.push(format!("{:.1}", (1.0 - p.steered / p.exact) * 100.0));
-        cells.extend(p.cells.map(|c| format!("{c:.4}")));
-        cells
-    };
-    let columns = [
-        "lambda",
-        "bound",
-        "exact Bloomier",
-        "theory",
-        "chained",
-        "theory",
-        "less %",
-        "steered",
-        "less %",
-        "cells/entry exact",
-        "stage 1",
-        "stage 2",
-    ];
-    Printed {
-        head: format!("Figure 6: least bits per key with which {SEEDS} of {SEEDS} seeds succeed, {n} keys."),
-        columns: columns.map(String::from).to_vec(),
-        rows: points.iter().map(cells).collect(),
-        note: "Three cells in a window of 1/(z + 1) of the table, z = 120 from three million cells on and less \
-               below, where 120 fails. Theory: 1.12 cells per entry, section 3. Steered: a file of tamis. The paper, with a million keys: \
-               measured and theoretical space agree; 64 % less at lambda = 16."
-            .into(),
-    }
+    let less = |bits: f64, p: &Point| (1.0 - bits / p.exact) * 100.0;
+    Printed::of(points)
+        .text("lambda", |p| p.lambda)
+        .number("bound", 3, |p| p.bound)
+        .numbers(["exact Bloomier", "theory"], 3, |p| [p.exact, p.theory[0]])
+        .numbers(["chained", "theory"], 3, |p| [p.chained, p.theory[1]])
+        .number("less %", 1, |p| less(p.chained, p))
+        .number("steered", 3, |p| p.steered)
+        .number("less %", 1, |p| less(p.steered, p))
+        .numbers(["cells/entry exact", "stage 1", "stage 2"], 4, |p| p.cells)
+        .table(
+            format!("Figure 6: least bits per key with which {SEEDS} of {SEEDS} seeds succeed, {n} keys."),
+            "Three cells in a window of 1/(z + 1) of the table, z = 120 from three million cells on and less below, \
+             where 120 fails. Theory: 1.12 cells per entry, section 3. Steered: a file of tamis. The paper, with a \
+             million keys: measured and theoretical space agree; 64 % less at lambda = 16.",
+        )
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! keys with values from a large alphabet, counts by Zipf's law -> bits over the entropy.
 
+use tamis_bench::args::Timing;
 use tamis_bench::machine::Machine;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
-use crate::mapped::{Mapped, Pairs, Row};
+use crate::mapped::{Mapped, Pairs};
 use crate::ours;
 
 use super::Options;
 use super::huffman;
 use super::maps::{self, Group, NOTE};
 
-/// Values of the alphabet.
 const ALPHABET: usize = 50_000;
 
 /// How often each rank occurs among `n`: the share of rank r is 1/r of the first, rounded so that the sum is n.
@@ -44,7 +44,6 @@ fn structures() -> Vec<Mapped> {
     all.collect()
 }
 
-/// Measures at every number of keys.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let all = structures();
     let group = |&keys: &usize| {
@@ -54,23 +53,20 @@ pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     options.zipf_keys.iter().map(group).collect()
 }
 
-/// The results.
 pub(super) fn table(groups: &[Group], options: &Options, machine: &Machine) -> Table {
-    let cells = |group: &Group, _: &Row, bits: Option<f64>| {
-        [
-            number(Some(group.needed), 3),
-            number(bits, 3),
-            number(bits.map(|bits| bits - group.needed), 3),
-            number(bits.map(|bits| (bits / group.needed - 1.0) * 100.0), 1),
-        ]
-    };
-    let first = ["keys, structure", "entropy", "bits/key", "over entropy", "%"];
-    let head = format!(
-        "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {}, seed {}. {machine}.",
-        options.rounds, options.seed
-    );
-    let note = format!("{NOTE} Sizes have the code and its values with them.");
-    maps::table(head, first, groups, cells, note)
+    let Timing { rounds, seed, .. } = options.timing;
+    let maps = maps::named(groups, "keys")
+        .number("entropy", 3, |(group, _)| group.needed)
+        .number("bits/key", 3, |(group, row)| group.bits(row))
+        .number("over entropy", 3, |(group, row)| Some(group.bits(row)? - group.needed))
+        .number("%", 1, |(group, row)| Some((group.bits(row)? / group.needed - 1.0) * 100.0));
+    maps::timed(maps).table(
+        format!(
+            "Random u64 keys, {ALPHABET} values with counts by Zipf's law (exponent 1), rounds: {rounds}, seed {seed}. \
+             {machine}."
+        ),
+        format!("{NOTE} Sizes have the code and its values with them."),
+    )
 }
 
 #[cfg(test)]

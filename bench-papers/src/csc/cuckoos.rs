@@ -8,8 +8,8 @@ use crate::many::{Index, Load, generated};
 
 /// Absent keys, then keys by the number of their sets: false sets and ns of every method that fits.
 fn compare(grid: &mut Grid, name: &str, methods: &[Method], load: &Load, bits: u64, options: &Options) {
-    let absent = load.absent(options.queries);
-    let present = load.present(options.queries, options.seed);
+    let absent = load.absent(options.timing.queries);
+    let present = load.present(options.timing.queries, options.timing.seed);
     let mut built: Vec<(Method, Box<dyn Index>)> = Vec::new();
     for &method in methods {
         built.extend(method.built(load, bits, grid).map(|index| (method, index)));
@@ -17,11 +17,11 @@ fn compare(grid: &mut Grid, name: &str, methods: &[Method], load: &Load, bits: u
     let there: Vec<&dyn Index> = built.iter().map(|(_, index)| index.as_ref()).collect();
     let mut lists: Vec<&[u64]> = vec![&absent, &present];
     lists.extend(load.probes.iter().map(|probe| &load.keys[probe.keys.clone()]));
-    let alone = measured::times(&there, &lists, How::Alone, options.rounds);
-    let batch = measured::times(&there, &lists[..1], How::Batch, options.rounds);
+    let alone = measured::times(&there, &lists, How::Alone, options.timing.rounds);
+    let batch = measured::times(&there, &lists[..1], How::Batch, options.timing.rounds);
     for ((method, index), (alone, batch)) in built.iter().zip(alone.iter().zip(&batch)) {
         let mut row = vec![index.bits() as f64 / load.pairs() as f64, measured::absent(index.as_ref(), &absent)];
-        let all = 0..load.keys.len().min(options.queries);
+        let all = 0..load.keys.len().min(options.timing.queries);
         let mut lost = 0;
         for keys in load.probes.iter().map(|probe| probe.keys.clone()).chain([all]) {
             let tally = measured::check_range(index.as_ref(), load, keys);
@@ -44,13 +44,16 @@ fn columns(load: &Load) -> Vec<String> {
     columns
 }
 
-/// Bits a pair of figure 12.
 const BUDGETS: [f64; 5] = [11.2, 14.0, 16.8, 19.6, 22.4];
 
 /// Cuckoo filters on sets like those of DNA-500, and on genomes.
 pub(super) fn figure12(genomes: Option<&Load>, options: &Options) -> Vec<Grid> {
     let pairs = (2e6 * options.scale) as usize;
-    let dna = generated::dna500(pairs, options.seed).with_probes(options.probes, &[1, 2, 4, 8, 16, 32], options.seed);
+    let dna = generated::dna500(pairs, options.timing.seed).with_probes(
+        options.probes,
+        &[1, 2, 4, 8, 16, 32],
+        options.timing.seed,
+    );
     let mut grids = Vec::new();
     // Ten genomes in partitions of ten would be one partition.
     let apart = Method::CscCuckooRepeated { repetitions: REPETITIONS, sets_each: 1 };
@@ -64,10 +67,10 @@ pub(super) fn figure12(genomes: Option<&Load>, options: &Options) -> Vec<Grid> {
             compare(&mut grid, &format!(", {bits} bits"), &methods, load, (bits * load.pairs() as f64) as u64, options);
         }
         grids.push(grid.note(
-            "Slots as wide as the budget allows, 4 to 32 bits, those of a filter per set to 16; a method that is not there does not \
-             fit. All keys: some of the load's own. The paper, DNA-500: CSC-CF with r = 1 most accurate and 38 times quicker than a \
-             filter per set (3e10 bits); with r = 3 less accurate than that below 2e10 bits, more accurate above. By the sizes of \
-             its table 1 these are 17 and 11 bits a pair.",
+            "Slots as wide as the budget allows, 4 to 32 bits, those of a filter per set to 16; a method that is not \
+             there does not fit. All keys: some of the load's own. The paper, DNA-500: CSC-CF with r = 1 most accurate \
+             and 38 times quicker than a filter per set (3e10 bits); with r = 3 less accurate than that below 2e10 \
+             bits, more accurate above. By the sizes of its table 1 these are 17 and 11 bits a pair.",
         ));
     }
     grids
@@ -82,7 +85,7 @@ pub(super) fn figure13(load: &Load, options: &Options) -> Grid {
         compare(&mut grid, &format!(", {bits} bits"), &methods, load, (bits * load.pairs() as f64) as u64, options);
     }
     grid.note(
-        "Slots are as wide as the budget allows, 4 to 32 bits. The paper: 6.3e7 bits (17 a pair) 21.2 times fewer false sets \
-         than CSC-BF with k = 3, 8.4e7 (22.6) 274.9 times, 5.7 times slower.",
+        "Slots are as wide as the budget allows, 4 to 32 bits. The paper: 6.3e7 bits (17 a pair) 21.2 times fewer \
+         false sets than CSC-BF with k = 3, 8.4e7 (22.6) 274.9 times, 5.7 times slower.",
     )
 }

@@ -25,10 +25,10 @@ pub(super) fn figure5(options: &Options) -> Vec<Grid> {
     let mut shares = Grid::new("Figure 5, shares of sets by their size.", columns);
     let pairs = (2e6 * options.scale) as usize;
     let loads: [&dyn Fn() -> Load; 4] = [
-        &|| generated::rcv1(options.scale, options.seed),
-        &|| generated::amazon(options.scale, options.seed),
-        &|| generated::dna100(pairs, options.seed),
-        &|| generated::dna500(pairs, options.seed),
+        &|| generated::rcv1(options.scale, options.timing.seed),
+        &|| generated::amazon(options.scale, options.timing.seed),
+        &|| generated::dna100(pairs, options.timing.seed),
+        &|| generated::dna500(pairs, options.timing.seed),
     ];
     for load in loads {
         let load = load();
@@ -42,8 +42,9 @@ pub(super) fn figure5(options: &Options) -> Vec<Grid> {
     }
     vec![
         data.note(
-            "The paper: 2456 sets of 148 to 2,106,588 keys, 4.76 sets a key; 14,588 of 29 to 15,890,312, 3.53; 100 of 913,912 to \
-             9,286,278, 1.00; 500 of 461,136 to 12,207,582, 1.04. Ours have fewer keys, and no set of all of them.",
+            "The paper: 2456 sets of 148 to 2,106,588 keys, 4.76 sets a key; 14,588 of 29 to 15,890,312, 3.53; 100 of \
+             913,912 to 9,286,278, 1.00; 500 of 461,136 to 12,207,582, 1.04. Ours have fewer keys, and no set of all \
+             of them.",
         ),
         shares.note("The paper prints no numbers."),
     ]
@@ -73,7 +74,7 @@ pub(super) fn figure6(load: &Load, options: &Options) -> Vec<Grid> {
             for (method, tally) in pair.iter().zip(&tallies).filter(|(_, tally)| tally.lost > 0) {
                 grid.wrong(format!("{} lost {} pairs", method.name(), tally.lost));
             }
-            let times = measured::times(&both, &[queries], How::Alone, options.rounds);
+            let times = measured::times(&both, &[queries], How::Alone, options.timing.rounds);
             let values = tallies.map(|t| t.false_each()).into_iter().chain(times.iter().map(|t| t[0]));
             rows.iter_mut().zip(values).for_each(|((_, row), value)| row.push(Some(value)));
         }
@@ -88,7 +89,10 @@ pub(super) fn figure6(load: &Load, options: &Options) -> Vec<Grid> {
             &by_b.map(|each| format!("n/b = {each}")),
             &by_b.map(|each| (REPETITIONS, each)),
         )
-        .note("The paper: with smaller b more false sets, RAMBO quicker, CSC a little slower. ns for each query, one by one."),
+        .note(
+            "The paper: with smaller b more false sets, RAMBO quicker, CSC a little slower. ns for each query, one by \
+             one.",
+        ),
         fill(format!("{head}, b = n/{SETS_EACH}."), &by_r.map(|r| format!("r = {r}")), &by_r.map(|r| (r, SETS_EACH)))
             .note("The paper: with larger r fewer false sets (the fastest drop is at 3) and slower queries."),
     ]
@@ -105,12 +109,12 @@ pub(super) fn by_memory(load: &Load, bits_per_pair: &[f64], options: &Options) -
     let of = load.describe();
     let mut counts = Grid::new(format!("Figure 7, false sets of an absent key by memory. {of}."), columns());
     let mut clocks = Grid::new(format!("Figure 9, ns for an absent key, one by one. {}.", load.name), columns());
-    let absent = load.absent(options.queries);
+    let absent = load.absent(options.timing.queries);
     let mut rows = vec![(Vec::new(), Vec::new()); BLOOM.len()];
     for &bits in &budgets {
         let built: Vec<_> = BLOOM.iter().map(|method| method.built(load, bits, &mut counts)).collect();
         let there: Vec<&dyn Index> = built.iter().flatten().map(AsRef::as_ref).collect();
-        let mut times = measured::times(&there, &[&absent], How::Alone, options.rounds).into_iter();
+        let mut times = measured::times(&there, &[&absent], How::Alone, options.timing.rounds).into_iter();
         for (row, index) in rows.iter_mut().zip(&built) {
             row.0.push(index.as_ref().map(|index| measured::absent(index.as_ref(), &absent)));
             row.1.push(index.as_ref().and_then(|_| times.next()).map(|times| times[0]));
@@ -129,14 +133,15 @@ pub(super) fn by_memory(load: &Load, bits_per_pair: &[f64], options: &Options) -
         counts.row(method.name(), false_sets);
         clocks.row(method.name(), times);
     }
-    let queries = options.queries;
+    let queries = options.timing.queries;
     vec![
         counts.note(format!(
-            "{queries} random keys. k = 3 where nothing else is said. The paper, RCV1-X, 5e7 bits: CSC with r = 1 4.5 times \
-             fewer than BIGSI, with r = 3 4.6 times fewer than with r = 1."
+            "{queries} random keys. k = 3 where nothing else is said. The paper, RCV1-X, 5e7 bits: CSC with r = 1 4.5 \
+             times fewer than BIGSI, with r = 3 4.6 times fewer than with r = 1."
         )),
         clocks.note(
-            "The paper, RCV1-X: CSC with r = 1 49 times quicker than BIGSI per set, with r = 3 8 times quicker than RAMBO.",
+            "The paper, RCV1-X: CSC with r = 1 49 times quicker than BIGSI per set, with r = 3 8 times quicker than \
+             RAMBO.",
         ),
     ]
 }
@@ -152,12 +157,12 @@ pub(super) fn by_multiplicity(load: &Load, bits_per_pair: f64, options: &Options
     let mut counts = Grid::new(format!("Figure 8, false sets by the number of the key's sets. {of}."), columns());
     let mut clocks =
         Grid::new(format!("Figure 10, ns by the number of the key's sets, one by one. {}.", load.name), columns());
-    let absent = load.absent(options.queries);
+    let absent = load.absent(options.timing.queries);
     let mut lists: Vec<&[u64]> = vec![&absent];
     lists.extend(load.probes.iter().map(|probe| &load.keys[probe.keys.clone()]));
     let built: Vec<_> = BLOOM.iter().map(|method| method.built(load, bits, &mut counts)).collect();
     let there: Vec<&dyn Index> = built.iter().flatten().map(AsRef::as_ref).collect();
-    let mut times = measured::times(&there, &lists, How::Alone, options.rounds).into_iter();
+    let mut times = measured::times(&there, &lists, How::Alone, options.timing.rounds).into_iter();
     for (method, index) in BLOOM.iter().zip(&built) {
         let Some(index) = index else { continue };
         let mut row = vec![measured::absent(index.as_ref(), &absent)];
@@ -175,19 +180,18 @@ pub(super) fn by_multiplicity(load: &Load, bits_per_pair: f64, options: &Options
     }
     vec![
         counts.note(
-            "v: new keys in v random sets. The paper: RAMBO and CSC with r = 3 err more with every set of the key, the others \
-             do not.",
+            "v: new keys in v random sets. The paper: RAMBO and CSC with r = 3 err more with every set of the key, the \
+             others do not.",
         ),
         clocks.note("The paper: CSC with r = 1 quickest; RAMBO and CSC with r = 3 slower with every set of the key."),
     ]
 }
 
-/// The numbers of sets that are queried in figure 11.
 const QUERIED: [usize; 5] = [1000, 2000, 4000, 8000, 14_588];
 
 /// Times by the number of sets that are queried, and of an insertion.
 pub(super) fn figure11(options: &Options) -> Result<Vec<Grid>, Box<dyn Error>> {
-    let load = generated::amazon(options.scale, options.seed);
+    let load = generated::amazon(options.scale, options.timing.seed);
     let bits = 40 * load.pairs() as u64;
     let head = format!(
         "Figure 11, left: ns for an absent key by the number of sets queried. {}, 40 bits a pair.",
@@ -195,7 +199,7 @@ pub(super) fn figure11(options: &Options) -> Result<Vec<Grid>, Box<dyn Error>> {
     );
     let columns = ["method".to_string()].into_iter().chain(QUERIED.map(|sets| format!("{sets} sets")));
     let mut left = Grid::new(head, columns);
-    let absent = load.absent(options.queries.min(1000));
+    let absent = load.absent(options.timing.queries.min(1000));
     let names = ["BIGSI, per set".to_string(), "BIGSI, in rows".into(), Method::Csc.name()];
     let mut rows = names.map(|name| (name, Vec::new()));
     for sets in QUERIED.map(|sets| sets.min(load.sets)) {
@@ -203,24 +207,24 @@ pub(super) fn figure11(options: &Options) -> Result<Vec<Grid>, Box<dyn Error>> {
         let bigsi = PerSet::filters(&load, bits).queried(sets);
         let beside = Rows::filters(&load, bits).queried(sets);
         let Some(csc) = csc else { continue };
-        let times = measured::times(&[&bigsi, &beside, csc.as_ref()], &[&absent], How::Alone, options.rounds);
+        let times = measured::times(&[&bigsi, &beside, csc.as_ref()], &[&absent], How::Alone, options.timing.rounds);
         rows.iter_mut().zip(times).for_each(|((_, row), times)| row.push(Some(times[0])));
     }
     rows.into_iter().for_each(|(name, row)| left.row(name, row));
     Ok(vec![
         left.note(
-            "All pairs of all sets are stored; the first so many sets are queried. In a row of CSC the pairs of the others are other keys' in \
-             the queried sets, so that table and fill are the same. The paper: BIGSI grows with the sets, CSC with r = 1 much more slowly.",
+            "All pairs of all sets are stored; the first so many sets are queried. In a row of CSC the pairs of the \
+             others are other keys' in the queried sets, so that table and fill are the same. The paper: BIGSI grows \
+             with the sets, CSC with r = 1 much more slowly.",
         ),
         insertions(options)?,
     ])
 }
 
-/// Pairs of a call of `Editor::insert_many`.
 const BATCH: usize = 1000;
 
 fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
-    let load = generated::rcv1(options.scale, options.seed);
+    let load = generated::rcv1(options.scale, options.timing.seed);
     let bits = options.rcv1_bits();
     let head = format!("Figure 11, right: ns for a pair inserted. {}, {bits} bits in all.", load.describe());
     let mut grid = Grid::new(head, ["method", "ns a pair"]);
@@ -243,7 +247,7 @@ fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
     for (name, shape) in shapes {
         for batch in [1, BATCH] {
             let mut samples = Vec::new();
-            for _ in 0..options.rounds.max(1) {
+            for _ in 0..options.timing.rounds.max(1) {
                 let mut table = ours::sets::insert_all(&load, shape)?;
                 let (inserted, time) =
                     measure::cpu(|| if batch == 1 { table.alone() } else { table.in_batches(batch) });
@@ -256,8 +260,8 @@ fn insertions(options: &Options) -> Result<Grid, Box<dyn Error>> {
         }
     }
     Ok(grid.note(
-        "Processor time of the whole construction from keys. tamis sorts all pairs and drops equal ones first, except in the \
-         last rows, where an editor takes them as they come. The paper: CSC a little slower than BIGSI; three repetitions take \
-         three times as long.",
+        "Processor time of the whole construction from keys. tamis sorts all pairs and drops equal ones first, except \
+         in the last rows, where an editor takes them as they come. The paper: CSC a little slower than BIGSI; three \
+         repetitions take three times as long.",
     ))
 }

@@ -33,8 +33,8 @@ pub(super) fn figure2(load: &Load, options: &Options) -> Grid {
     let full = 1.0 - zeros(bits as f64, PROBES as u32, [(1.0, load.pairs() as f64)]);
     grid.full("CSC-BF, r = 1 (formula)", [full; 13]);
     grid.note(format!(
-        "The share of ones, of the fullest filter first. {text}The paper, on RCV1-X: a tenth of BIGSI's filters over .2, some \
-         over .9, more than 2,000 of 2,456 (81 %) under .1; RAMBO's skewed too."
+        "The share of ones, of the fullest filter first. {text}The paper, on RCV1-X: a tenth of BIGSI's filters over \
+         .2, some over .9, more than 2,000 of 2,456 (81 %) under .1; RAMBO's skewed too."
     ))
 }
 
@@ -51,7 +51,6 @@ fn gain(m: f64, pairs: f64, repetitions: u32, partitions: u32, v: f64) -> f64 {
     bloom_rate(f64::from(repetitions) * m, pairs) / rows.reported(v, bloom_rate(m, pairs))
 }
 
-/// Equation 9 with the numbers of the paper.
 pub(super) fn figure4() -> Vec<Grid> {
     let (m, pairs) = (4e7, 3_708_886.0);
     let repetitions = 1..=5;

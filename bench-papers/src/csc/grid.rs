@@ -3,7 +3,6 @@
 use serde::Serialize;
 use tamis_bench::table::Table;
 
-/// Rows of numbers under one head.
 #[derive(Serialize)]
 pub(super) struct Grid {
     head: String,
@@ -22,7 +21,6 @@ struct Row {
 }
 
 impl Grid {
-    /// An empty table.
     pub(super) fn new<C: Into<String>>(head: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Grid {
         let columns = columns.into_iter().map(Into::into).collect();
         Grid { head: head.into(), columns, rows: Vec::new(), note: String::new(), wrong: Vec::new() }
@@ -53,22 +51,12 @@ impl Grid {
         self.wrong.is_empty()
     }
 
-    /// The table as Markdown.
     pub(super) fn table(&self) -> Table {
-        let cells = |row: &Row| {
-            let values = row.values.iter().map(|value| value.map_or("-".into(), show));
-            std::iter::once(row.name.clone()).chain(values).collect()
-        };
-        let mut note = self.note.clone();
-        for wrong in &self.wrong {
-            note += &format!(" WRONG: {wrong}.");
-        }
-        Table {
-            head: self.head.clone(),
-            columns: self.columns.clone(),
-            rows: self.rows.iter().map(cells).collect(),
-            note,
-        }
+        let wrong = self.wrong.iter().map(|wrong| format!(" WRONG: {wrong}."));
+        Table::of(&self.rows)
+            .text(&self.columns[0], |row| &row.name)
+            .texts(&self.columns[1..], |row| row.values.iter().map(|value| value.map_or("-".into(), show)))
+            .table(&self.head, self.note.clone() + &wrong.collect::<String>())
     }
 }
 

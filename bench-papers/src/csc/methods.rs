@@ -49,7 +49,6 @@ pub(super) const CUCKOO_PRESET: Method = CscCuckooRepeated { repetitions: REPETI
 /// All that figures 7 to 10 compare.
 pub(super) const BLOOM: [Method; 8] = [Bigsi, BigsiRows, Method::Tree, Shift, RAMBO, Csc, PRESET, Tuned];
 
-/// Those of figure 12.
 pub(super) const CUCKOO: [Method; 3] = [Method::PerSetCuckoo, CscCuckoo, CUCKOO_PRESET];
 
 impl Method {

@@ -25,7 +25,6 @@ enum Wanted {
     Any,
 }
 
-/// One line of the table.
 #[derive(Serialize)]
 pub(super) struct Target {
     what: String,
@@ -44,7 +43,6 @@ impl Target {
     }
 }
 
-/// The lines, as they are measured.
 #[derive(Default, Serialize)]
 pub(super) struct Targets(Vec<Target>);
 
@@ -63,25 +61,22 @@ impl Targets {
         self.0.iter().all(|target| !target.what.starts_with(LOST) || target.measured == 0.0)
     }
 
-    /// The table.
-    pub(super) fn table(&self, head: String) -> Table {
-        let cells = |target: &Target| {
-            let wanted = match target.wanted {
+    pub(super) fn table(&self, scale: f64) -> Table {
+        Table::of(&self.0)
+            .text("what", |target| &target.what)
+            .text("wanted", |target| match target.wanted {
                 AtLeast(least) => format!("at least {}", show(least)),
                 AtMost(most) => format!("at most {}", show(most)),
                 Any => "-".into(),
-            };
-            let met = target.met().map_or("", |met| if met { "yes" } else { "NO" });
-            vec![target.what.clone(), wanted, show(target.measured), met.into(), target.how.clone()]
-        };
-        Table {
-            head,
-            columns: ["what", "wanted", "measured", "met", "how"].map(String::from).to_vec(),
-            rows: self.0.iter().map(cells).collect(),
-            note: "ns are medians over rounds in which all compared indexes take turns; processor time, the same keys for \
-                   all. FilterBuilder: wall time of all threads."
-                .into(),
-        }
+            })
+            .text("measured", |target| show(target.measured))
+            .text("met", |target| target.met().map_or("", |met| if met { "yes" } else { "NO" }))
+            .text("how", |target| &target.how)
+            .table(
+                format!("Targets, at scale {scale}."),
+                "ns are medians over rounds in which all compared indexes take turns; processor time, the same keys \
+                 for all. FilterBuilder: wall time of all threads.",
+            )
     }
 }
 
@@ -100,7 +95,6 @@ pub(super) fn run(options: &Options, folder: Option<&Path>) -> Result<Targets, B
     Ok(targets)
 }
 
-/// A shape in few words.
 fn shape(shape: &Shape) -> String {
     let rows = |repetitions: u32, partitions: u32| match repetitions {
         0 | 1 => String::new(),
@@ -125,9 +119,9 @@ fn made(method: Method, load: &Load, bits: u64) -> Result<Box<dyn Index>, Box<dy
 }
 
 fn rivals(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>> {
-    let load = generated::rcv1(options.scale, options.seed);
+    let load = generated::rcv1(options.scale, options.timing.seed);
     let bits = options.rcv1_bits();
-    let absent = load.absent(options.queries);
+    let absent = load.absent(options.timing.queries);
     let methods = [Method::Bigsi, Method::Csc, RAMBO, PRESET];
     let mut built = Vec::new();
     for method in methods {
@@ -135,8 +129,10 @@ fn rivals(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>
     }
     let indexes: Vec<&dyn Index> = built.iter().map(AsRef::as_ref).collect();
     let false_sets: Vec<f64> = indexes.iter().map(|index| measured::absent(*index, &absent)).collect();
-    let ns: Vec<f64> =
-        measured::times(&indexes, &[&absent], How::Alone, options.rounds).into_iter().map(|times| times[0]).collect();
+    let ns: Vec<f64> = measured::times(&indexes, &[&absent], How::Alone, options.timing.rounds)
+        .into_iter()
+        .map(|times| times[0])
+        .collect();
     let both = |of: &[f64], a: usize, b: usize| format!("{} / {}", show(of[a]), show(of[b]));
     let at = format!("RCV1-X-like, {:.1e} bits:", bits as f64);
     targets.add(
@@ -149,7 +145,7 @@ fn rivals(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>
     targets.add(format!("{at} ns, RAMBO / CSC-BF r = 3"), AtLeast(8.0), ns[2] / ns[3], both(&ns, 2, 3));
     let how = both(&false_sets, 2, 3);
     targets.add(format!("{at} false sets, RAMBO / CSC-BF r = 3"), Any, false_sets[2] / false_sets[3], how);
-    let batch = measured::times(&indexes, &[&absent], How::Batch, options.rounds);
+    let batch = measured::times(&indexes, &[&absent], How::Batch, options.timing.rounds);
     for (i, method) in [(1, Method::Csc), (3, PRESET)] {
         targets.add(format!("{at} ns in batches, {}", method.name()), Any, batch[i][0], "");
     }
@@ -160,14 +156,14 @@ fn rivals(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>
 
 fn cuckoo(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {
     let bits = 17 * load.pairs() as u64;
-    let absent = load.absent(options.queries);
+    let absent = load.absent(options.timing.queries);
     let cf = made(Method::CscCuckoo, load, bits)?;
     // The rows get no fewer bits than the fingerprints came to.
     let bits = cf.bits();
     let (bf, tuned) = (made(Method::Csc, load, bits)?, made(Method::Tuned, load, bits)?);
     let indexes = [cf.as_ref(), bf.as_ref(), tuned.as_ref()];
     let false_sets = indexes.map(|index| measured::absent(index, &absent));
-    let ns = measured::times(&indexes, &[&absent], How::Alone, options.rounds);
+    let ns = measured::times(&indexes, &[&absent], How::Alone, options.timing.rounds);
     let at = format!("RCV1-X-like, {:.1} bits a pair:", bits as f64 / load.pairs() as f64);
     for (i, name, wanted) in [(1, "CSC-BF r = 1, k = 3", [AtLeast(20.0), AtMost(6.0)]), (2, "tuned CSC-BF", [Any, Any])]
     {
@@ -194,7 +190,7 @@ fn preset(targets: &mut Targets, load: &Load, bits: u64, options: &Options) -> R
 }
 
 fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>> {
-    let load = generated::large(options.scale, options.seed);
+    let load = generated::large(options.scale, options.timing.seed);
     let at = format!("{}, {:.1e} pairs:", load.name, load.pairs() as f64);
     let by_hand = ours::sets::bloom_shape((16.3 * load.pairs() as f64) as u64, 8, 1, 0);
     let kinds = [
@@ -222,10 +218,10 @@ fn large(targets: &mut Targets, options: &Options) -> Result<(), Box<dyn Error>>
         targets.add(format!("{at} {name}, bits of the file a pair"), most, bits, index.parts(load.pairs()));
         built.push((name, index));
     }
-    let absent = load.absent(options.queries.max(100_000));
-    let present = load.present(options.queries.max(100_000), options.seed);
+    let absent = load.absent(options.timing.queries.max(100_000));
+    let present = load.present(options.timing.queries.max(100_000), options.timing.seed);
     let indexes: Vec<&dyn Index> = built.iter().map(|(_, index)| index as &dyn Index).collect();
-    let batch = measured::times(&indexes, &[&absent, &present], How::Batch, options.rounds);
+    let batch = measured::times(&indexes, &[&absent, &present], How::Batch, options.timing.rounds);
     for ((name, index), ns) in built.iter().zip(&batch) {
         let sets = measured::absent(index, &absent);
         targets.add(format!("{at} {name}, false sets of an absent key"), AtMost(0.14), sets, "");
@@ -257,8 +253,8 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
             sketches.push((format!("{kind:?}, {present}"), present, sketch));
         }
     }
-    let absent = load.absent(options.queries.max(100_000));
-    let present = load.present(options.queries.max(100_000), options.seed);
+    let absent = load.absent(options.timing.queries.max(100_000));
+    let present = load.present(options.timing.queries.max(100_000), options.timing.seed);
     let sets = measured::absent(&frozen, &absent);
     targets.add(format!("{at} frozen, false sets of an absent key"), AtMost(0.012), sets, "a sample, .01 expected");
     let all = measured::check(&frozen, load);
@@ -266,7 +262,7 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
     targets.add(format!("{LOST} pairs, {at} frozen"), AtMost(0.0), all.lost as f64, format!("of {}", all.pairs));
     let indexes: Vec<&dyn Index> =
         std::iter::once(&frozen as &dyn Index).chain(sketches.iter().map(|(_, _, sketch)| sketch as _)).collect();
-    let ns = measured::times(&indexes, &[&absent, &present], How::Batch, options.rounds);
+    let ns = measured::times(&indexes, &[&absent, &present], How::Batch, options.timing.rounds);
     for (i, keys) in ["absent", "present"].iter().enumerate() {
         targets.add(format!("{at} frozen, ns {keys} in batches"), AtMost(100.0), ns[0][i], "");
     }
@@ -281,7 +277,6 @@ fn countries(targets: &mut Targets, load: &Load, options: &Options) -> Result<()
     Ok(())
 }
 
-/// Bases of a query.
 const BASES: usize = 1000;
 
 fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), Box<dyn Error>> {
@@ -294,7 +289,7 @@ fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), 
     let how = format!("{} words, {} pairs, {lists} lists; {parts}", load.keys.len(), load.pairs());
     targets.add(format!("{at} frozen, strangers 2^-8, bits a distinct word"), AtMost(12.0), bits, how);
     targets.add(format!("{at} frozen, build in s"), Any, time.as_secs_f64(), "");
-    let strangers = load.absent(options.queries.max(100_000)).into_iter().map(|x| x >> 2).collect::<Vec<_>>();
+    let strangers = load.absent(options.timing.queries.max(100_000)).into_iter().map(|x| x >> 2).collect::<Vec<_>>();
     let mut passing = 0u64;
     frozen.find_many(&strangers, &mut |ids| passing += u64::from(!ids.is_empty()));
     let share = passing as f64 / strangers.len() as f64;
@@ -303,10 +298,12 @@ fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), 
     targets.add(format!("{at} frozen, false sets of all words"), AtMost(0.0), all.false_sets as f64, "");
     targets.add(format!("{LOST} pairs, {at} frozen"), AtMost(0.0), all.lost as f64, format!("of {}", all.pairs));
     // A sequence that is there is one of the words' neighbours on a walk; random bases stand for one that is not.
-    for (name, sequences) in [("random", random_sequences(200, options.seed)), ("known", known_sequences(load, 200)?)] {
+    for (name, sequences) in
+        [("random", random_sequences(200, options.timing.seed)), ("known", known_sequences(load, 200)?)]
+    {
         let mut found = 0;
         let mut samples = Vec::new();
-        for _ in 0..options.rounds.max(1) {
+        for _ in 0..options.timing.rounds.max(1) {
             let ((), time) = measure::cpu(|| {
                 for sequence in &sequences {
                     let mut words = Vec::with_capacity(BASES);
@@ -318,7 +315,7 @@ fn genomes(targets: &mut Targets, load: &Load, options: &Options) -> Result<(), 
             });
             samples.push(measure::nanos_each(time, sequences.len()) / 1000.0);
         }
-        let words = (sequences.len() * (BASES - real::KMER + 1) * options.rounds.max(1)) as f64;
+        let words = (sequences.len() * (BASES - real::KMER + 1) * options.timing.rounds.max(1)) as f64;
         let how = format!("{:.1} % of words found", 100.0 * found as f64 / words);
         let us = measure::median(samples).unwrap_or(f64::NAN);
         targets.add(format!("{at} frozen, µs for {BASES} {name} bases"), AtMost(150.0), us, how);

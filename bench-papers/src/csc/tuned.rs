@@ -17,7 +17,7 @@ pub(super) struct Errors {
 }
 
 pub(super) fn errors(index: &dyn Index, load: &Load, options: &Options) -> Errors {
-    let absent = measured::absent(index, &load.absent(options.queries));
+    let absent = measured::absent(index, &load.absent(options.timing.queries));
     Errors { bits: index.bits() as f64 / load.pairs() as f64, absent, all: measured::check(index, load) }
 }
 
@@ -44,10 +44,11 @@ pub(super) fn run(load: &Load, bits_per_pair: f64, options: &Options) -> Grid {
             Err(e) => grid.wrong(format!("frozen: {e}")),
         }
     }
-    let (absent, present) = (load.absent(options.queries), load.present(options.queries, options.seed));
+    let (absent, present) =
+        (load.absent(options.timing.queries), load.present(options.timing.queries, options.timing.seed));
     let indexes: Vec<&dyn Index> = named.iter().map(|(_, index)| *index).collect();
-    let alone = measured::times(&indexes, &[&absent, &present], How::Alone, options.rounds);
-    let batch = measured::times(&indexes, &[&absent], How::Batch, options.rounds);
+    let alone = measured::times(&indexes, &[&absent, &present], How::Alone, options.timing.rounds);
+    let batch = measured::times(&indexes, &[&absent], How::Batch, options.timing.rounds);
     for ((name, index), (alone, batch)) in named.iter().zip(alone.iter().zip(&batch)) {
         let errors = errors(*index, load, options);
         if errors.all.lost > 0 {
@@ -63,7 +64,6 @@ pub(super) fn run(load: &Load, bits_per_pair: f64, options: &Options) -> Grid {
     )
 }
 
-/// Keys that are asked for one by one too.
 const ALONE: usize = 100_000;
 
 /// Every pair of a load, asked of every kind of index in batches, and some of them one by one.
@@ -98,7 +98,6 @@ pub(super) fn every_pair(load: &Load, grid: &mut Grid) {
     }
 }
 
-/// The head of that table.
 pub(super) fn pairs_grid() -> Grid {
     let columns = ["data, index", "keys", "pairs", "lost", "batch differs", "false sets a key"];
     Grid::new(format!("Every pair of every data set, asked in batches; {ALONE} keys of each one by one too."), columns)

@@ -8,7 +8,6 @@ use tamis::{Base, Filter, Kind, Options};
 use tamis_bench::measure::cpu;
 use tamis_bench::stream::scramble;
 
-/// Who takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     Ribbon,
@@ -26,32 +25,25 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 10] = [
-        Family::Ribbon,
-        Family::Learned,
-        Family::Sandwiched,
-        Family::Accepting,
-        Family::Strict,
-        Family::StackedBloom,
-        Family::Stacked,
-        Family::Planner,
-        Family::AdaptiveStacked,
-        Family::Broom,
+    const NAMES: [(Family, &str); 10] = [
+        (Family::Ribbon, "ribbon"),
+        (Family::Learned, "learned Bloom"),
+        (Family::Sandwiched, "sandwiched learned Bloom"),
+        (Family::Accepting, "partitioned learned, accepting"),
+        (Family::Strict, "partitioned learned, strict"),
+        (Family::StackedBloom, "stacked Bloom"),
+        (Family::Stacked, "stacked ribbon"),
+        (Family::Planner, "planner"),
+        (Family::AdaptiveStacked, "adaptive stacked"),
+        (Family::Broom, "broom"),
     ];
 
+    pub(crate) fn all() -> impl Iterator<Item = Family> {
+        Family::NAMES.into_iter().map(|(family, _)| family)
+    }
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Family::Ribbon => "ribbon",
-            Family::Learned => "learned Bloom",
-            Family::Sandwiched => "sandwiched learned Bloom",
-            Family::Accepting => "partitioned learned, accepting",
-            Family::Strict => "partitioned learned, strict",
-            Family::StackedBloom => "stacked Bloom",
-            Family::Stacked => "stacked ribbon",
-            Family::Planner => "planner",
-            Family::AdaptiveStacked => "adaptive stacked",
-            Family::Broom => "broom",
-        }
+        Family::NAMES[self as usize].1
     }
 
     /// Whether it is given neither a model nor false positives.
@@ -70,7 +62,6 @@ pub(crate) struct Known<'a> {
     pub(crate) members: &'a [&'a [u8]],
     /// Negatives of the log, and how often each came.
     pub(crate) log: &'a [(&'a [u8], f64)],
-    /// Bytes that a filter may take.
     pub(crate) bytes: u64,
     pub(crate) seed: u64,
 }
@@ -84,7 +75,6 @@ pub(crate) struct Made {
     pub(crate) build: Duration,
 }
 
-/// Something to query.
 #[allow(clippy::large_enum_variant, reason = "there are a few of them")]
 pub(crate) enum Answers {
     Static(Filter),

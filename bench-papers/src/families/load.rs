@@ -25,16 +25,8 @@ pub(super) enum Workload {
 }
 
 impl Workload {
-    pub(super) const ALL: [Workload; 4] =
-        [Workload::Static, Workload::Skewed, Workload::Shifting, Workload::Adversarial];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Workload::Static => "static",
-            Workload::Skewed => "skewed",
-            Workload::Shifting => "shifting",
-            Workload::Adversarial => "adversarial",
-        }
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     /// The exponent of Zipf's law of its log.
@@ -53,7 +45,6 @@ impl Workload {
     }
 }
 
-/// Parts of a shifting workload.
 const PHASES: usize = 5;
 
 /// How often each of a list of names is queried: rank^-exponent.
@@ -78,7 +69,7 @@ impl Law {
     }
 
     fn draw(&self, stream: &mut Stream) -> usize {
-        let at = (stream.draw() >> 11) as f64 / (1u64 << 53) as f64;
+        let at = stream.unit();
         self.sums.partition_point(|&sum| sum <= at).saturating_sub(1).min(self.names() - 1)
     }
 
@@ -116,7 +107,7 @@ impl Law {
 /// Names that an adversary makes: those of members, with a number.
 pub(super) fn forged(members: &[Vec<u8>], count: usize, stream: &mut Stream) -> Vec<Vec<u8>> {
     let forge = |number: usize| {
-        let member = &members[((u128::from(stream.draw()) * members.len() as u128) >> 64) as usize];
+        let member = &members[stream.below(members.len())];
         let end = member.iter().rposition(|&byte| byte == b'.').unwrap_or(member.len());
         [&member[..end], format!("-{number}").as_bytes(), &member[end..]].concat()
     };
@@ -139,7 +130,7 @@ pub(super) fn attack<E>(
             next += 1;
             continue;
         }
-        let at = ((u128::from(stream.draw()) * found.len() as u128) >> 64) as usize;
+        let at = stream.below(found.len());
         if query(&forged[found[at]])? {
             matched += 1;
         } else {

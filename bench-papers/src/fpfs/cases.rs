@@ -10,19 +10,18 @@ use std::path::Path;
 use serde::Serialize;
 
 use tamis::Kind;
+use tamis_bench::measure::progress;
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
 use crate::data::{self, Sets};
 use crate::golomb::Golomb;
 use crate::ours;
 use crate::xor::free_set::{Design, FreeSet};
 
-/// Bits r of all cases.
 const R: u32 = 8;
 
-/// One case.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Case {
     name: String,
     keys: usize,
@@ -33,14 +32,12 @@ pub(crate) struct Case {
     skipped: Option<String>,
 }
 
-/// One structure of a case.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: String,
     runs: usize,
     extra: Option<u32>,
     bits: f64,
-    /// What the paper printed.
     paper: Option<f64>,
     /// Negatives that pass, on average.
     passed: f64,
@@ -88,7 +85,7 @@ fn designs(keys: &[u64], negatives: &Negatives, printed: &Printed, runs: usize) 
     let row = |(design, paper): (Design, Option<f64>)| -> Result<Row, String> {
         let (mut bits, mut passed, mut lost) = (0, 0, 0);
         for run in 0..runs {
-            eprint!("\r\x1b[K{} keys, {t} negatives, run {} of {runs}: {}", keys.len(), run + 1, design.name());
+            progress(format_args!("{} keys, {t} negatives, run {} of {runs}: {}", keys.len(), run + 1, design.name()));
             let filter = FreeSet::build(design, keys, || negatives.pass(), t, R, run as u64)?;
             bits += filter.bits();
             passed += negatives.pass().filter(|&key| filter.contains(key)).count();
@@ -111,13 +108,13 @@ fn designs(keys: &[u64], negatives: &Negatives, printed: &Printed, runs: usize) 
     let rows: Result<Vec<Row>, String> = Design::ALL.into_iter().zip(printed.bits).map(row).collect();
     let ours = ours::FREE_SET.iter().map(|&(name, kind)| library(name, kind, keys, negatives));
     let rows = rows.and_then(|rows| rows.into_iter().map(Ok).chain(ours).collect());
-    eprint!("\r\x1b[K");
+    progress("");
     rows
 }
 
 /// One of this library's filters; its file is the same in every run, so there is one.
 fn library(name: &str, kind: Kind, keys: &[u64], negatives: &Negatives) -> Result<Row, String> {
-    eprint!("\r\x1b[K{} keys, {} negatives: {name}", keys.len(), negatives.len());
+    progress(format_args!("{} keys, {} negatives: {name}", keys.len(), negatives.len()));
     let build = tamis::build(keys).kind(kind).fpr(0.5f64.powi(R as i32));
     let knows = tamis_bench::ours::listed::knows_negatives(kind);
     let filter = if knows { build.exclude(negatives.pass()).finish() } else { build.finish() };
@@ -128,13 +125,11 @@ fn library(name: &str, kind: Kind, keys: &[u64], negatives: &Negatives) -> Resul
     Ok(Row {
         name: name.to_string(),
         runs: 1,
-        extra: None,
         bits: filter.as_bytes().len() as f64 * 8.0,
-        paper: None,
         passed: passed as f64,
-        paper_passed: None,
         rate: filter.fpr(),
         wrong: lost + if knows { passed } else { 0 },
+        ..Row::default()
     })
 }
 
@@ -143,17 +138,14 @@ fn golomb(name: &str, set: &Golomb, keys: &[u64], negatives: &Negatives) -> Row 
     Row {
         name: name.to_string(),
         runs: 1,
-        extra: None,
         bits: set.bits() as f64,
-        paper: None,
         passed: negatives.pass().filter(|&key| numbers.contains(&set.number(key))).count() as f64,
-        paper_passed: None,
         rate: set.fpr(),
         wrong: keys.iter().filter(|&&key| !numbers.contains(&set.number(key))).count(),
+        ..Row::default()
     }
 }
 
-/// As many runs as the work allows.
 fn runs(work: usize, keys: usize, negatives: usize) -> usize {
     (work / (keys + negatives).max(1)).clamp(1, 1000)
 }
@@ -218,9 +210,9 @@ fn implied(seed: u64, work: usize) -> Result<Case, String> {
     let printed = Printed { bits: [653_040.0, 656_328.0, 679_584.0, 734_697.0].map(Some), passed: Some(1358.0) };
     let mut stream = Stream::new(seed);
     let sets = Sets { keys: stream.take(66_341), negatives: stream.take(345_000) };
-    let note = "Random keys, as many as the paper's bits say: it names 485,730 URLs, 16.47 % of them malicious, \
-                which would be 80,000 keys. (Its 1,358 false positives speak of 347,600 negatives, its IF with c = \
-                1 of 345,000.)";
+    let note = "Random keys, as many as the paper's bits say: it names 485,730 URLs, 16.47 % of them malicious, which \
+                would be 80,000 keys. (Its 1,358 false positives speak of 347,600 negatives, its IF with c = 1 of \
+                345,000.)";
     case("Deny list, random keys in the numbers that the paper's bits imply", sets, &printed, work, note)
 }
 
@@ -232,11 +224,8 @@ pub(crate) fn run(work: usize, full: bool, seed: u64) -> Result<Vec<Case>, Box<d
         Some(dir) => deny_list(dir, work)?,
         None => Case {
             name: "Deny list, phishing hosts against Tranco".into(),
-            keys: 0,
-            negatives: 0,
-            rows: Vec::new(),
-            note: "",
             skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()),
+            ..Case::default()
         },
     });
     cases.push(implied(seed, work)?);
@@ -253,32 +242,23 @@ impl Case {
         self.rows.iter().all(|row| row.wrong == 0)
     }
 
-    /// The case as Markdown.
     pub(crate) fn table(&self) -> Table {
-        let plain = self.rows.first().map(|row| row.bits);
-        let cells = |row: &Row| {
-            vec![
-                row.name.clone(),
-                row.extra.map_or("-".into(), |a| a.to_string()),
-                number(Some(row.bits), 0),
-                number(row.paper, 0),
-                number(plain.map(|plain| (row.bits / plain - 1.0) * 100.0), 1),
-                number(Some(row.bits / self.keys as f64), 2),
-                number(Some(row.passed), 1),
-                number(row.paper_passed, 1),
-                number(Some(row.rate * 100.0), 5),
-                row.runs.to_string(),
-                if row.wrong > 0 { row.wrong.to_string() } else { String::new() },
-            ]
-        };
-        let columns =
-            ["structure", "a", "bits", "paper", "+ %", "bits/key", "T passing", "paper", "fpr %", "runs", "wrong"];
-        Table {
-            head: format!("{}: {} keys, {} negatives, r = {R}.", self.name, self.keys, self.negatives),
-            columns: columns.map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note: self.skipped.clone().unwrap_or_else(|| self.note.to_string()),
-        }
+        Table::of(&self.rows)
+            .text("structure", |row| &row.name)
+            .number("a", 0, |row| row.extra.map(f64::from))
+            .number("bits", 0, |row| row.bits)
+            .number("paper", 0, |row| row.paper)
+            .number("+ %", 1, |row| (row.bits / self.rows[0].bits - 1.0) * 100.0)
+            .number("bits/key", 2, |row| row.bits / self.keys as f64)
+            .number("T passing", 1, |row| row.passed)
+            .number("paper", 1, |row| row.paper_passed)
+            .number("fpr %", 5, |row| row.rate * 100.0)
+            .text("runs", |row| row.runs)
+            .text("wrong", |row| if row.wrong > 0 { row.wrong.to_string() } else { String::new() })
+            .table(
+                format!("{}: {} keys, {} negatives, r = {R}.", self.name, self.keys, self.negatives),
+                self.skipped.as_deref().unwrap_or(self.note),
+            )
     }
 }
 

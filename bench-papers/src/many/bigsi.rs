@@ -7,11 +7,10 @@
 use super::filters::Filters;
 use super::{Built, Index, Load, PROBES, digest, places, push_ones, salts};
 
-/// Filters one after the other, of which the first so many are queried: all, unless somebody says otherwise.
+/// Filters one after the other, and how many of them are queried.
 pub(crate) struct PerSet(Filters, usize);
 
 impl PerSet {
-    /// Filters that take `bits` together.
     pub(crate) fn build(load: &Load, bits: u64) -> Built {
         Ok(Box::new(PerSet::filters(load, bits)))
     }
@@ -21,7 +20,7 @@ impl PerSet {
         PerSet(self.0, sets)
     }
 
-    /// The same, with its filters to be seen.
+    /// The same, not boxed.
     pub(crate) fn filters(load: &Load, bits: u64) -> PerSet {
         let m = (bits as usize / load.sets).max(1);
         let mut filters = Filters::empty(load.sets, m);
@@ -33,7 +32,6 @@ impl PerSet {
         PerSet(filters, load.sets)
     }
 
-    /// The share of ones of every filter.
     pub(crate) fn loads(&self) -> Vec<f64> {
         self.0.loads()
     }
@@ -50,7 +48,6 @@ impl Index for PerSet {
     }
 }
 
-/// Filters side by side.
 pub(crate) struct Rows {
     words: Vec<u64>,
     /// Words of a row, and how many of them are queried.
@@ -70,7 +67,7 @@ impl Rows {
         Rows { queried: sets.div_ceil(64).min(self.width), ..self }
     }
 
-    /// The same, as what it is.
+    /// The same, not boxed.
     pub(crate) fn filters(load: &Load, bits: u64) -> Rows {
         let width = load.sets.div_ceil(64);
         let m = (bits as usize / (64 * width)).max(1);

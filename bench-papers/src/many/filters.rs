@@ -11,7 +11,6 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// Empty ones.
     pub(super) fn empty(filters: usize, m: usize) -> Filters {
         let stride = m.div_ceil(64);
         Filters { words: vec![0; filters * stride], stride, m }
@@ -56,7 +55,6 @@ impl Filters {
         to.iter_mut().zip(after).for_each(|(to, from)| *to |= *from);
     }
 
-    /// The share of ones of every filter.
     pub(super) fn loads(&self) -> Vec<f64> {
         let ones = |words: &[u64]| words.iter().map(|word| f64::from(word.count_ones())).sum::<f64>();
         self.words.chunks_exact(self.stride).map(|words| ones(words) / self.m as f64).collect()

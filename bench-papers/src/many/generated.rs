@@ -9,7 +9,6 @@ use tamis_bench::stream::Stream;
 
 use super::Load;
 
-/// The most sets a generated key is in.
 const MOST: usize = 64;
 
 /// The shift of the law of sizes, which rounds its head: with this one the largest sets of RCV1-X have more than 100,000 keys. A filter
@@ -117,14 +116,11 @@ fn filled(name: &str, pairs: usize, mean: f64, sizes: &[usize], seed: u64) -> Lo
     let sets = sizes.len();
     let keys = key_count(pairs, mean, sets);
     let mut dice = Stream::new(seed ^ 0x7365_7473);
-    let below = |dice: &mut Stream, n: usize| ((u128::from(dice.draw()) * n as u128) >> 64) as usize;
     let mut pool: Vec<u32> = Vec::with_capacity(pairs);
     for (key, v) in multiplicities(keys, pairs, sets).into_iter().enumerate() {
         pool.extend((0..v).map(|_| key as u32));
     }
-    for end in (1..pool.len()).rev() {
-        pool.swap(end, below(&mut dice, end + 1));
-    }
+    dice.shuffle(&mut pool);
     // Which number the largest set has, and the next, is chance.
     let mut numbers: Vec<u64> = (0..sets as u64).collect();
     dice.shuffle(&mut numbers);
@@ -135,7 +131,7 @@ fn filled(name: &str, pairs: usize, mean: f64, sizes: &[usize], seed: u64) -> Lo
         let (mut twice, end) = (Vec::new(), filled.len() + size);
         while filled.len() < end {
             // The pool ends a little early where keys were in it twice too often: any other key will do.
-            let key = pool.pop().unwrap_or_else(|| below(&mut dice, keys) as u32);
+            let key = pool.pop().unwrap_or_else(|| dice.below(keys) as u32);
             if held_by[key as usize] == set {
                 twice.push(key);
             } else {
@@ -148,7 +144,7 @@ fn filled(name: &str, pairs: usize, mean: f64, sizes: &[usize], seed: u64) -> Lo
         }
         for key in twice {
             pool.push(key);
-            let (end, other) = (pool.len() - 1, below(&mut dice, pool.len()));
+            let (end, other) = (pool.len() - 1, dice.below(pool.len()));
             pool.swap(end, other);
         }
     }

@@ -7,7 +7,6 @@ use tamis_bench::stream::{Stream, scramble};
 /// Distinct keys, each with the sets that hold it.
 pub(crate) struct Load {
     pub(crate) name: String,
-    /// How many sets there are.
     pub(crate) sets: usize,
     pub(crate) keys: Vec<u64>,
     /// The sets of key i are `ids[starts[i]..starts[i + 1]]`, ascending.
@@ -68,22 +67,18 @@ impl Load {
         self.starts[key] as usize..self.starts[key + 1] as usize
     }
 
-    /// How many pairs there are.
     pub(crate) fn pairs(&self) -> usize {
         self.ids.len()
     }
 
-    /// The sets of key number `i`.
     pub(crate) fn sets_of(&self, i: usize) -> &[u32] {
         &self.ids[self.range(i)]
     }
 
-    /// Every key with its sets.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u32])> {
         self.keys.iter().enumerate().map(|(i, &key)| (key, self.sets_of(i)))
     }
 
-    /// How many keys every set has.
     pub(crate) fn sizes(&self) -> Vec<usize> {
         let mut sizes = vec![0; self.sets];
         self.ids.iter().for_each(|&set| sizes[set as usize] += 1);
@@ -109,7 +104,7 @@ impl Load {
                 self.keys.push(self.strangers.draw());
                 let start = self.ids.len();
                 while self.ids.len() < start + v {
-                    let set = ((u128::from(dice.draw()) * self.sets as u128) >> 64) as u32;
+                    let set = dice.below(self.sets) as u32;
                     if !self.ids[start..].contains(&set) {
                         self.ids.push(set);
                     }

@@ -11,7 +11,6 @@ use super::{Index, Load};
 #[derive(Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) keys: u64,
-    /// Pairs asked for.
     pub(crate) pairs: u64,
     /// Pairs that were not in the answer: must be 0.
     pub(crate) lost: u64,
@@ -24,7 +23,6 @@ pub(crate) struct Tally {
 impl Tally {
     const NONE: Tally = Tally { keys: 0, pairs: 0, lost: 0, false_sets: 0, ascending: true };
 
-    /// Compares one answer with the truth.
     fn add(&mut self, answer: &[u32], truth: &[u32]) {
         let held = truth.iter().filter(|set| answer.contains(set)).count() as u64;
         self.keys += 1;
@@ -77,12 +75,9 @@ pub(crate) fn absent(index: &dyn Index, keys: &[u64]) -> f64 {
     sets as f64 / keys.len() as f64
 }
 
-/// How queries are asked.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum How {
-    /// One by one.
     Alone,
-    /// All in one call.
     Batch,
 }
 

@@ -5,9 +5,9 @@
 //! need not be a power of two: the rival is not charged for rounding up.
 
 use tamis_bench::bits::Bits;
-use tamis_bench::stream::{Stream, scramble};
+use tamis_bench::stream::{Stream, place, scramble};
 
-use super::{Built, Index, Load, SALT, digest, place};
+use super::{Built, Index, Load, SALT, digest};
 
 /// Slots of a bucket, evictions before a filter is full, and the share of slots that it is planned to fill.
 const SLOTS: u32 = 4;
@@ -77,7 +77,6 @@ impl PerSetCuckoo {
         self.filters[set].word_at(bucket * width as usize) & (u64::MAX >> (64 - width))
     }
 
-    /// The slot of `bucket` that holds `fingerprint`.
     #[inline(always)]
     fn slot(&self, bucket: u64, fingerprint: u64) -> Option<u32> {
         let mask = (1 << self.width) - 1;

@@ -4,23 +4,20 @@
 //! unions. The intersection is done the quick way: the sets of the shortest union are looked up in the others. A group
 //! without a set gets no filter, and the memory is divided among the rest, as in the paper.
 
-use tamis_bench::stream::scramble;
+use tamis_bench::stream::{place, scramble};
 
 use super::filters::Filters;
-use super::{Built, Index, Load, PROBES, digest, place, places, push_ones, salts};
+use super::{Built, Index, Load, PROBES, digest, places, push_ones, salts};
 
-/// One partition.
 struct Repetition {
     /// A filter for every group that has a set.
     filters: Filters,
     /// The sets of these groups.
     members: Vec<Vec<u32>>,
-    /// The group of every set.
     group: Vec<u32>,
     salts: [tamis::internals::Salt; PROBES],
 }
 
-/// All of them.
 pub(crate) struct Rambo(Vec<Repetition>);
 
 impl Rambo {
@@ -29,7 +26,7 @@ impl Rambo {
         Ok(Box::new(Rambo::filters(load, bits, b, r)))
     }
 
-    /// The same, with its filters to be seen.
+    /// The same, not boxed.
     pub(crate) fn filters(load: &Load, bits: u64, b: usize, r: usize) -> Rambo {
         let mut repetitions: Vec<Repetition> = (0..r).map(|t| partition(load.sets, b, t)).collect();
         let filters: usize = repetitions.iter().map(|repetition| repetition.members.len()).sum();
@@ -46,7 +43,6 @@ impl Rambo {
         Rambo(repetitions)
     }
 
-    /// The share of ones of every filter.
     pub(crate) fn loads(&self) -> Vec<f64> {
         self.0.iter().flat_map(|repetition| repetition.filters.loads()).collect()
     }

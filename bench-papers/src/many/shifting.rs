@@ -15,7 +15,6 @@ pub(crate) struct Shifting {
 }
 
 impl Shifting {
-    /// An array of `bits`.
     pub(crate) fn build(load: &Load, bits: u64) -> Built {
         let total = bits as usize;
         let anchors = (total + 1).checked_sub(load.sets).filter(|&anchors| anchors > 0);

@@ -30,7 +30,6 @@ impl Ours {
         parts.map(each).collect::<Vec<_>>().join(", ")
     }
 
-    /// All bits of the file.
     pub(crate) fn file_bits(&self) -> u64 {
         8 * self.sets.as_bytes().len() as u64
     }
@@ -124,7 +123,6 @@ pub(crate) fn half_full(shape: Shape) -> Shape {
     Shape { body, ..shape }
 }
 
-/// CSC-CF by hand.
 pub(crate) fn cuckoo(load: &Load, bits: u64, repetitions: u32, partitions: usize) -> Built {
     boxed(load, sets::stream().kind(Kind::Cuckoo).shape(cuckoo_shape(load, bits, repetitions, partitions)))
 }
@@ -150,7 +148,6 @@ pub(crate) fn insert_all(load: &Load, shape: Shape) -> Result<Inserted<'_>, Box<
     Ok(Inserted { editor: Editor::new(&empty.finish()?)?, load })
 }
 
-/// A table to insert into.
 pub(crate) struct Inserted<'a> {
     editor: Editor,
     load: &'a Load,

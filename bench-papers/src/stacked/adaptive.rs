@@ -15,9 +15,9 @@ use tamis::adaptive::{AdaptiveFilter, AdaptiveStacked};
 use tamis::internals::Shape;
 use tamis::internals::adaptive::{Phase, StackedOutcome};
 use tamis::internals::math::stack::{Limits, Size, fixed, quick};
-use tamis_bench::measure;
+use tamis_bench::measure::{self, progress};
 use tamis_bench::stream::{Stream, scramble};
-use tamis_bench::table::Table;
+use tamis_bench::table::{Columns, Table, number};
 
 use super::built::{STACKED, build, rate};
 use super::load::{Load, Zipf};
@@ -59,8 +59,7 @@ struct Span {
     scan: f64,
 }
 
-/// The results.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Figure6 {
     rounds: usize,
     queries: usize,
@@ -80,10 +79,9 @@ pub(super) struct Figure6 {
     planned: String,
 }
 
-/// Runs both phases.
 pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
-    let (n, total, rounds) = (options.n, options.negatives(), options.rounds.max(1));
-    let load = Load::random(n, total, total / 2, ETA, options.seed);
+    let (n, total, rounds) = (options.n, options.negatives(), options.timing.rounds.max(1));
+    let load = Load::random(n, total, total / 2, ETA, options.timing.seed);
     let zipf = Zipf::new(ETA);
     let shape = Shape::zipf(ETA, total as u64, total as u64 / 2)?;
     let plan = quick(Size::BLOOM, false, n as u64, &shape, BITS, options.lifetime as u64)
@@ -91,16 +89,9 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
     let mut figure = Figure6 {
         rounds,
         queries: options.lifetime,
-        stack: vec![],
-        plain: vec![],
         first: [0.0, plan.alphas[0]],
         late: [0.0, plan.late],
-        fixed: [0.0; 2],
         alone: [0.0, Size::BLOOM.alpha(BITS)],
-        dropped: 0,
-        noticed: 0.0,
-        bits: [0.0; 2],
-        lost: 0,
         planned: format!(
             "watch {} queries, layers of rates {}, {}, {}",
             plan.queries,
@@ -108,11 +99,12 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
             rate(plan.alphas[1]),
             rate(plan.alphas[2])
         ),
+        ..Figure6::default()
     };
     let strangers = load.strangers(STRANGERS);
     for round in 0..rounds {
-        eprint!("\r\x1b[KFigure 6, round {} of {rounds}", round + 1);
-        let key = [scramble(options.seed), scramble(round as u64)];
+        progress(format_args!("Figure 6, round {} of {rounds}", round + 1));
+        let key = [scramble(options.timing.seed), scramble(round as u64)];
         let mut keys = load.keys.clone();
         // One layer, by the same code and the same hash: nothing can be learned of queries that nobody knows.
         let builder = AdaptiveStacked::with_bits_per_key(BITS).secret(key);
@@ -124,7 +116,7 @@ pub(super) fn figure6(options: &Options) -> Result<Figure6, Box<dyn Error>> {
         let (plain_rate, first_rate) = (share(&plain), share(&stack));
         figure.alone[0] += plain_rate / rounds as f64;
         figure.first[0] += first_rate / rounds as f64;
-        let mut stream = Stream::new(scramble(options.seed ^ round as u64));
+        let mut stream = Stream::new(scramble(options.timing.seed ^ round as u64));
         let mut noticed = None;
         for workload in [1, 2u8] {
             let mut asked = 0;
@@ -213,7 +205,6 @@ fn add(spans: &mut Vec<Span>, workload: u8, doing: Doing, [queries, passed, fair
 }
 
 impl Figure6 {
-    /// Whether no key was lost.
     pub(super) fn is_clean(&self) -> bool {
         self.lost == 0
     }
@@ -228,137 +219,109 @@ impl Figure6 {
         sum.map(|seconds| seconds / self.rounds as f64)
     }
 
-    fn totals(&self, workload: Option<u8>, options: &Options, paper: &str) -> Vec<Vec<String>> {
-        let row = |&read: &f64| {
-            let stack = self.seconds(&self.stack, workload, read);
-            let plain = self.seconds(&self.plain, workload, read);
-            vec![
-                format!("all, {read} µs a read"),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                format!("{:.2}", stack[0]),
-                format!("{:.2}", stack[1]),
-                format!("{:.2}", plain[0]),
-                format!("{:.2}", plain[1]),
-                format!("{:.2}", plain[1] / stack[1]),
-                paper.to_string(),
-            ]
-        };
-        options.read_us.iter().map(row).collect()
-    }
-
-    fn spans(&self, workload: u8, options: &Options) -> Vec<Vec<String>> {
+    /// The parts of a phase, and all of one or both with every latency.
+    fn phase(&self, workload: u8, all: Option<u8>, options: &Options, paper: &'static str) -> Columns<Line<'_>> {
         let read = options.read_us.first().copied().unwrap_or(0.0);
-        let mean = |value: f64| value / self.rounds as f64;
-        let plain: Vec<&Span> = self.plain.iter().filter(|span| span.workload == workload).collect();
-        let rows = self.stack.iter().filter(|span| span.workload == workload).map(|span| {
-            let name = match span.doing {
+        let of_phase = |span: &&Span| span.workload == workload;
+        let stack = self.stack.iter().filter(of_phase).map(|span| {
+            let what = match span.doing {
                 Doing::First => "layer 1 alone",
                 Doing::Building => "building layer 3",
                 Doing::Stacked => "three layers",
             };
-            let seconds = |passed: f64| mean(span.cpu + span.scan + passed * read * 1e-6);
-            vec![
-                name.to_string(),
-                format!("{:.0}", mean(span.queries)),
-                format!("{:.0}", mean(span.passed)),
-                format!("{:.3}", mean(span.cpu)),
-                format!("{:.3}", seconds(span.passed)),
-                format!("{:.3}", seconds(span.fair)),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                "no number".into(),
-            ]
+            let stack = Some(self.seconds(&[*span], None, read));
+            Line { what, read: None, span: Some(span), stack, plain: None, paper: "no number" }
         });
-        let one = plain.into_iter().map(|span| {
-            let seconds = |passed: f64| mean(span.cpu + passed * read * 1e-6);
-            vec![
-                "one filter".to_string(),
-                format!("{:.0}", mean(span.queries)),
-                format!("{:.0}", mean(span.passed)),
-                format!("{:.3}", mean(span.cpu)),
-                "-".into(),
-                "-".into(),
-                format!("{:.3}", seconds(span.passed)),
-                format!("{:.3}", seconds(span.fair)),
-                "-".into(),
-                "no number".into(),
-            ]
+        let plain = self.plain.iter().filter(of_phase).map(|span| {
+            let plain = Some(self.seconds(&[*span], None, read));
+            Line { what: "one filter", read: None, span: Some(span), stack: None, plain, paper: "no number" }
         });
-        rows.chain(one).collect()
+        let totals = options.read_us.iter().map(|&read| {
+            let [stack, plain] = [&self.stack, &self.plain].map(|spans| Some(self.seconds(spans, all, read)));
+            Line { what: "all", read: Some(read), span: None, stack, plain, paper }
+        });
+        let mean = |value: f64| value / self.rounds as f64;
+        Table::of(stack.chain(plain).chain(totals))
+            .text("what", |line| match line.read {
+                Some(read) => format!("{}, {read} µs a read", line.what),
+                None => line.what.into(),
+            })
+            .number("queries", 0, |line| Some(mean(line.span?.queries)))
+            .number("false positives", 0, |line| Some(mean(line.span?.passed)))
+            .number("CPU s", 3, |line| Some(mean(line.span?.cpu)))
+            .texts(["stack s", "without luck"], |line| line.seconds(line.stack))
+            .texts(["one filter s", "without luck"], |line| line.seconds(line.plain))
+            .number("× faster", 2, |line| Some(line.plain?[1] / line.stack?[1]))
+            .text("the paper", |line| line.paper)
     }
 
-    /// The figure as Markdown.
     pub(super) fn tables(&self, options: &Options) -> Vec<Table> {
-        let columns = [
-            "what",
-            "queries",
-            "false positives",
-            "CPU s",
-            "stack s",
-            "without luck",
-            "one filter s",
-            "without luck",
-            "× faster",
-            "the paper",
-        ];
-        let columns = columns.map(String::from).to_vec();
         let read = options.read_us.first().copied().unwrap_or(0.0);
-        let size = format!(
-            "{} keys, {} negatives by Zipf {ETA}, {} queries, {BITS} bits per key, Bloom layers",
-            options.n,
-            options.negatives(),
-            self.queries
-        );
-        let mut rows = self.spans(1, options);
-        rows.extend(self.totals(Some(1), options, "faster, no number"));
-        let first = Table {
-            head: format!("Figure 6a: a static workload; {size}; means of {} filters.", self.rounds),
-            columns: columns.clone(),
-            rows,
-            note: format!(
-                "Parts with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the filter \
-                 {:.3}.",
+        let first = self.phase(1, Some(1), options, "faster, no number").table(
+            format!(
+                "Figure 6a: a static workload; {} keys, {} negatives by Zipf {ETA}, {} queries, {BITS} bits per key, \
+                 Bloom layers; means of {} filters.",
+                options.n,
+                options.negatives(),
+                self.queries,
+                self.rounds
+            ),
+            format!(
+                "Parts with {read} µs for every false positive. The plan: {}. The stack takes {:.3} bits per key, the \
+                 filter {:.3}.",
                 self.planned, self.bits[0], self.bits[1]
             ),
-        };
-        let mut rows = self.spans(2, options);
-        rows.extend(self.totals(None, options, "1.6"));
-        let second = Table {
-            head: "Figure 6b: then the least popular values are the most popular; parts of the second phase, and all of both."
-                .into(),
-            columns,
-            rows,
-            note: format!(
-                "The upper layers were dropped {} times in {} rounds, after {:.0} queries of the second phase on average.{}",
+        );
+        let second = self.phase(2, None, options, "1.6").table(
+            "Figure 6b: then the least popular values are the most popular; parts of the second phase, and all of \
+             both.",
+            format!(
+                "The upper layers were dropped {} times in {} rounds, after {:.0} queries of the second phase on \
+                 average.{}",
                 self.dropped,
                 self.rounds,
                 self.noticed,
                 if self.lost > 0 { format!(" {} KEYS LOST.", self.lost) } else { " No key was lost.".into() }
             ),
-        };
-        let cells = |name: &str, [found, promised]: [f64; 2], paper: &str| {
-            let times = |other: f64| format!("{:.2}", other / found);
-            vec![name.into(), rate(found), rate(promised), times(self.alone[0]), times(self.first[0]), paper.into()]
-        };
-        let third = Table {
-            head: "Figure 6c: rates, without luck.".into(),
-            columns: ["filter", "rate", "formula", "× below one filter", "× below layer 1", "the paper"]
-                .map(String::from)
-                .to_vec(),
-            rows: vec![
-                cells("one filter", self.alone, "-"),
-                cells("stack, layer 1 alone", self.first, "nearly as good as one filter"),
-                cells("stack, three layers", self.late, "nearly 1/4 of layer 1; 3 × below one filter"),
-                cells("static stack", self.fixed, "the three layers are 1.6 × worse"),
-            ],
-            note: format!(
+        );
+        // What was found and promised, and what the paper says.
+        let third = Table::of([
+            ("one filter", self.alone, "-"),
+            ("stack, layer 1 alone", self.first, "nearly as good as one filter"),
+            ("stack, three layers", self.late, "nearly 1/4 of layer 1; 3 × below one filter"),
+            ("static stack", self.fixed, "the three layers are 1.6 × worse"),
+        ])
+        .text("filter", |(name, ..)| name)
+        .texts(["rate", "formula"], |(_, rates, _)| rates.map(rate))
+        .number("× below one filter", 2, |(_, [found, _], _)| self.alone[0] / found)
+        .number("× below layer 1", 2, |(_, [found, _], _)| self.first[0] / found)
+        .text("the paper", |(.., paper)| paper)
+        .table(
+            "Figure 6c: rates, without luck.",
+            format!(
                 "The three layers have {:.2} × the rate of the static stack (the paper: about 1.6).",
                 self.late[0] / self.fixed[0]
             ),
-        };
+        );
         vec![first, second, third]
+    }
+}
+
+/// A part of a phase, or all of one or both. Seconds as measured and without luck.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    what: &'static str,
+    /// The latency of a total in µs.
+    read: Option<f64>,
+    span: Option<&'a Span>,
+    stack: Option<[f64; 2]>,
+    plain: Option<[f64; 2]>,
+    paper: &'static str,
+}
+
+impl Line<'_> {
+    fn seconds(self, seconds: Option<[f64; 2]>) -> [String; 2] {
+        let digits = if self.span.is_some() { 3 } else { 2 };
+        seconds.map_or(["-", "-"].map(String::from), |both| both.map(|seconds| number(seconds, digits)))
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use tamis::{Base, Effort, Filter, Kind, Limits, Role, Sealed};
-use tamis_bench::measure;
+use tamis_bench::measure::{self, progress};
+use tamis_bench::ours::listed::matches;
 
 use super::load::Load;
 
-/// What is built.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) name: &'static str,
@@ -36,7 +36,6 @@ pub(super) struct Row {
     /// Bits per key that it might take, and that its file takes.
     pub(super) budget: f64,
     pub(super) bits: f64,
-    /// Its steps.
     pub(super) steps: String,
     /// How many of the negatives it was told of it knows.
     pub(super) known: usize,
@@ -51,17 +50,15 @@ pub(super) struct Row {
     pub(super) known_passing: usize,
     /// Whether none of those may pass.
     pub(super) exact: bool,
-    /// Keys that were refused.
     pub(super) lost: usize,
     /// Processor time of all threads in seconds: hashing, counting, planning, building, asking for all it was told of.
     pub(super) build: f64,
-    /// Why it could not be built.
     pub(super) failed: Option<String>,
 }
 
 impl Row {
-    /// A filter that could not be built.
-    pub(super) fn failed(name: &'static str, budget: f64, reason: String) -> Row {
+    /// Of nothing that was measured.
+    pub(super) fn empty(name: &'static str, budget: f64) -> Row {
         let none = f64::NAN;
         Row {
             name,
@@ -79,11 +76,10 @@ impl Row {
             exact: false,
             lost: 0,
             build: none,
-            failed: Some(reason),
+            failed: None,
         }
     }
 
-    /// What it did wrong, in words.
     pub(super) fn wrong(&self) -> String {
         let mut wrong: Vec<String> = self.failed.iter().cloned().collect();
         if self.lost > 0 {
@@ -98,6 +94,10 @@ impl Row {
         }
         wrong.join(", ")
     }
+}
+
+pub(super) fn all_wrong<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    rows.map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string()
 }
 
 /// Structures in the order they are asked, a run of the same one as a count.
@@ -141,18 +141,23 @@ pub(super) fn seconds(load: &Load, wanted: Wanted, bits: f64) -> f64 {
 /// Builds a filter of at most `bits` per key, and asks it for every key and every negative.
 pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, String> {
     let name = wanted.name;
-    eprint!("\r\x1b[K{} keys, {} of {} negatives told: {name}, {bits} bits", load.keys.len(), load.given, load.total);
+    progress(format_args!(
+        "{} keys, {} of {} negatives told: {name}, {bits} bits",
+        load.keys.len(),
+        load.given,
+        load.total
+    ));
     let (made, time) = measure::cpu(|| taken(load, wanted, bits).and_then(Sealed::finish_with_report));
     let (filter, report) = match made {
         Ok(made) => made,
-        Err(e) => return Ok(Built { filter: None, row: Row::failed(name, bits, e.to_string()) }),
+        Err(e) => {
+            return Ok(Built { filter: None, row: Row { failed: Some(e.to_string()), ..Row::empty(name, bits) } });
+        }
     };
     let outcome = report.workload;
     let known = outcome.as_ref().map_or(0, |outcome| outcome.covered as usize);
     let passing = load.ask(&filter, known)?;
     let [known_rate, unknown_rate] = passing.rates();
-    let mut answers = vec![false; load.keys.len()];
-    filter.contains_into(&load.keys, &mut answers).map_err(|e| e.to_string())?;
     let row = Row {
         name,
         budget: bits,
@@ -161,7 +166,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         known,
         predicted: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.workload_fpr),
         predicted_unknown: outcome.as_ref().map_or(filter.fpr(), |outcome| outcome.predicted.fpr),
-        lost: answers.iter().filter(|yes| !**yes).count(),
+        lost: load.keys.len() - matches(&filter, &load.keys).map_err(|e| e.to_string())?,
         efpr: passing.fpr(),
         efpr_of_this_file: passing.of_this_file(),
         known_rate,
@@ -171,7 +176,7 @@ pub(super) fn build(load: &Load, wanted: Wanted, bits: f64) -> Result<Built, Str
         build: time.as_secs_f64(),
         failed: None,
     };
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(Built { filter: Some(filter), row })
 }
 

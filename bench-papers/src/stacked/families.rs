@@ -37,12 +37,11 @@ pub(super) struct Pair {
     times: Option<[[f64; 2]; 2]>,
 }
 
-/// Figure 4.
 pub(super) fn figure4(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
     for (bits, eta) in POINTS {
-        let load = Load::random(options.n, total, total / 2, eta, options.seed);
+        let load = Load::random(options.n, total, total / 2, eta, options.timing.seed);
         for [alone, stacked] in FAMILIES {
             let rows = [build(&load, alone, bits)?.row, build(&load, stacked, bits)?.row];
             pairs.push(Pair { eta, rows, times: None });
@@ -54,15 +53,15 @@ pub(super) fn figure4(options: &Options) -> Result<Vec<Pair>, String> {
 /// Query times at ten bits per key.
 pub(super) fn speed(options: &Options) -> Result<Vec<Pair>, String> {
     let (total, eta) = (options.negatives(), super::ETA);
-    let load = Load::random(options.n, total, total / 2, eta, options.seed);
-    let members = Stream::new(options.seed).sample(&load.keys, options.queries);
-    let strangers = load.strangers(options.queries);
+    let load = Load::random(options.n, total, total / 2, eta, options.timing.seed);
+    let members = Stream::new(options.timing.seed).sample(&load.keys, options.timing.queries);
+    let strangers = load.strangers(options.timing.queries);
     let mut built = Vec::new();
     for wanted in FAMILIES.into_iter().flatten() {
         built.push(build(&load, wanted, super::BITS)?);
     }
     // Medians of few rounds are easily upset by neighbours.
-    let times = times(&built, &[&members, &strangers], 3 * options.rounds);
+    let times = times(&built, &[&members, &strangers], 3 * options.timing.rounds);
     let pair = |(built, times): (&[Built], &[Vec<f64>])| Pair {
         eta,
         rows: [built[0].row.clone(), built[1].row.clone()],
@@ -72,77 +71,48 @@ pub(super) fn speed(options: &Options) -> Result<Vec<Pair>, String> {
 }
 
 impl Pair {
-    /// Both filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter()
     }
 }
 
-/// Figure 4 as Markdown.
 pub(super) fn figure4_table(pairs: &[Pair], options: &Options) -> Table {
-    let cells = |pair: &Pair| {
-        let [alone, stacked] = &pair.rows;
-        vec![
-            format!("{}, {}, {}", alone.budget, pair.eta, alone.name),
-            format!("{:.3}", alone.bits),
-            rate(alone.efpr),
-            stacked.steps.clone(),
-            format!("{:.3}", stacked.bits),
-            rate(stacked.efpr),
-            times_less(alone.efpr, stacked.efpr),
-            rate(stacked.predicted),
-            rate(stacked.unknown_rate),
-            stacked.known.to_string(),
-            [alone.wrong(), stacked.wrong()].join(" "),
-        ]
-    };
-    let columns = [
-        "budget, eta, filter",
-        "bits/key",
-        "EFPR",
-        "stacked",
-        "bits/key",
-        "EFPR",
-        "× less",
-        "predicted",
-        "EFPB",
-        "known",
-        "wrong",
-    ];
-    Table {
-        head: format!(
-            "Figure 4: filters alone and stacked; {} keys, {} random negatives, the heavier half told.",
-            options.n,
-            options.negatives()
-        ),
-        columns: columns.map(String::from).to_vec(),
-        rows: pairs.iter().map(cells).collect(),
-        note: "The paper: all kinds of filters gain alike, the more the more skewed the queries are.".into(),
-    }
+    Table::of(pairs.iter().map(|pair| (pair, &pair.rows[0], &pair.rows[1])))
+        .text("budget, eta, filter", |(pair, alone, _)| format!("{}, {}, {}", alone.budget, pair.eta, alone.name))
+        .number("bits/key", 3, |(_, alone, _)| alone.bits)
+        .text("EFPR", |(_, alone, _)| rate(alone.efpr))
+        .text("stacked", |(.., stacked)| &stacked.steps)
+        .number("bits/key", 3, |(.., stacked)| stacked.bits)
+        .text("EFPR", |(.., stacked)| rate(stacked.efpr))
+        .text("× less", |(_, alone, stacked)| times_less(alone.efpr, stacked.efpr))
+        .text("predicted", |(.., stacked)| rate(stacked.predicted))
+        .text("EFPB", |(.., stacked)| rate(stacked.unknown_rate))
+        .text("known", |(.., stacked)| stacked.known)
+        .text("wrong", |(_, alone, stacked)| [alone.wrong(), stacked.wrong()].join(" "))
+        .table(
+            format!(
+                "Figure 4: filters alone and stacked; {} keys, {} random negatives, the heavier half told.",
+                options.n,
+                options.negatives()
+            ),
+            "The paper: all kinds of filters gain alike, the more the more skewed the queries are.",
+        )
 }
 
-/// Query times as Markdown.
 pub(super) fn speed_table(pairs: &[Pair], options: &Options) -> Table {
-    let cells = |pair: &Pair| {
-        let [alone, stacked] = pair.times.unwrap_or_default();
-        vec![
-            pair.rows[0].name.to_string(),
-            pair.rows[1].steps.clone(),
-            format!("{:.1}", alone[0]),
-            format!("{:.1}", stacked[0]),
-            format!("{:.2}", stacked[0] / alone[0]),
-            format!("{:.1}", alone[1]),
-            format!("{:.1}", stacked[1]),
-            format!("{:.2}", stacked[1] / alone[1]),
-        ]
-    };
-    let columns = ["filter", "stacked", "member ns", "stacked", "×", "stranger ns", "stacked", "×"];
-    Table {
-        head: format!("Queries of a stack beside one layer, 10 bits per key, {} keys, Zipf {}.", options.n, super::ETA),
-        columns: columns.map(String::from).to_vec(),
-        rows: pairs.iter().map(cells).collect(),
-        note: "ns per query in a loop of single ones, medians, in turns. The paper: strangers cost the same, members \
-               1.5 times (1-2 times in all). The goal here: at most 1.15 and 2."
-            .into(),
+    /// Of members or strangers: the times of both filters, and their ratio.
+    fn side(times: Option<[[f64; 2]; 2]>, side: usize) -> [String; 3] {
+        let [alone, stacked] = times.unwrap_or_default().map(|times| times[side]);
+        [format!("{alone:.1}"), format!("{stacked:.1}"), format!("{:.2}", stacked / alone)]
     }
+    Table::of(pairs)
+        .text("filter", |pair| pair.rows[0].name)
+        .text("stacked", |pair| &pair.rows[1].steps)
+        .texts(["member ns", "stacked", "×"], |pair| side(pair.times, 0))
+        .texts(["stranger ns", "stacked", "×"], |pair| side(pair.times, 1))
+        .table(
+            format!("Queries of a stack beside one layer, 10 bits per key, {} keys, Zipf {}.", options.n, super::ETA),
+            "ns per query in a loop of single ones, medians, in turns. The paper: strangers cost the same, members 1.5 \
+             times (1-2 times in all). The goal here: at most 1.15 and 2.",
+        )
 }

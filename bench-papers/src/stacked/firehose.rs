@@ -15,10 +15,8 @@ use super::load::{Load, Weights, Zipf};
 /// One of so many ids is suspicious.
 const SUSPICIOUS: u64 = 16;
 
-/// Packets of each stream per key.
 const PACKETS: usize = 20;
 
-/// The exponent of the power law.
 const EXPONENT: f64 = 1.0;
 
 /// About `n` suspicious ids among sixteen times as many, and two streams of twenty times as many packets.

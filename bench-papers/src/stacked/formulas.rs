@@ -6,7 +6,7 @@ use serde::Serialize;
 use tamis::internals::Shape;
 use tamis::internals::math::stack::{self, Limits, Size, Stack};
 use tamis_bench::measure;
-use tamis_bench::table::Table;
+use tamis_bench::table::{Table, number};
 
 /// Keys and negatives of the paper; formulas cost the same for any number.
 const KEYS: u64 = 1_000_000;
@@ -87,36 +87,27 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Table 2 as Markdown.
 pub(super) fn table2_table(searches: &[Search]) -> Table {
-    let cells = |search: &Search| {
-        let mut cells = vec![format!("{:.0e}", search.epsilon)];
-        for cell in &search.cells {
-            let paper = |of: &dyn Fn((f64, f64)) -> String| {
-                cell.paper.map_or(String::new(), |paper| format!(" ({})", of(paper)))
-            };
-            cells.push(format!("{:.5}{}", cell.efpr, paper(&|(efpr, _)| format!("{efpr:.5}"))));
-            cells.push(format!("{}{}", time(cell.seconds), paper(&|(_, seconds)| time(seconds))));
-            cells.push(format!("{}, {:.1}", cell.layers, cell.known_per_key));
-        }
-        cells
-    };
-    let mut columns = vec!["epsilon".to_string()];
-    for name in ["Bloom, fixed", "Bloom, varied", "cuckoo, c = 2", "cuckoo, c = 3"] {
-        columns.extend([format!("{name}: EFPR"), "time".into(), "layers, known/key".into()]);
+    let printed = |paper: Option<String>| paper.map_or(String::new(), |paper| format!(" ({paper})"));
+    let mut columns = Table::of(searches).text("epsilon", |search| format!("{:.0e}", search.epsilon));
+    for (i, name) in ["Bloom, fixed", "Bloom, varied", "cuckoo, c = 2", "cuckoo, c = 3"].into_iter().enumerate() {
+        columns = columns.texts([&format!("{name}: EFPR"), "time", "layers, known/key"], |search| {
+            let cell = &search.cells[i];
+            [
+                format!("{:.5}{}", cell.efpr, printed(cell.paper.map(|(efpr, _)| format!("{efpr:.5}")))),
+                time(cell.seconds) + &printed(cell.paper.map(|(_, seconds)| time(seconds))),
+                format!("{}, {:.1}", cell.layers, cell.known_per_key),
+            ]
+        });
     }
-    Table {
-        head: "Table 2: searches for the best stack of 10 bits per key; Zipf 1.0, 10^6 keys, 10^8 negatives, the \
-               heavier half known; in brackets the paper's."
-            .into(),
-        columns,
-        rows: searches.iter().map(cells).collect(),
-        note: "EFPR by the formulas, processor time of one thread, without reading the negatives. Our searches never \
-               stop further than a hundredth from the best, so a large epsilon changes little. Cuckoo filters: (log2(1/rate) \
-               + c) / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has. Its \
-               0.00184 is that of a c between 2.3 and 2.4."
-            .into(),
-    }
+    columns.table(
+        "Table 2: searches for the best stack of 10 bits per key; Zipf 1.0, 10^6 keys, 10^8 negatives, the heavier \
+         half known; in brackets the paper's.",
+        "EFPR by the formulas, processor time of one thread, without reading the negatives. Our searches never stop \
+         further than a hundredth from the best, so a large epsilon changes little. Cuckoo filters: (log2(1/rate) + c) \
+         / 0.95 bits per key, c = 2 with sorted buckets and 3 without; the paper does not say which it has. Its \
+         0.00184 is that of a c between 2.3 and 2.4.",
+    )
 }
 
 /// A point of figure 2: known negatives per key, and a number for every rate or every psi.
@@ -128,7 +119,6 @@ pub(super) struct Line {
     values: Vec<Option<f64>>,
 }
 
-/// Figure 2.
 #[derive(Serialize)]
 pub(super) struct Figure2 {
     /// Rates of figures 2a and 2b, and the least psi with which a stack is smaller than one filter.
@@ -214,36 +204,32 @@ pub(super) fn figure2() -> Figure2 {
     }
 }
 
-fn lines(lines: &[Line], head: &str, at: &[f64], what: &str, digits: usize, note: &str) -> Table {
-    let cells = |line: &Line| {
-        let value = |value: &Option<f64>| value.map_or("never".into(), |value| format!("{value:.digits$}"));
-        let mut cells = vec![line.known_per_key.to_string()];
-        cells.extend(line.values.iter().map(value));
-        cells
-    };
-    let mut columns = vec!["known negatives per key".to_string()];
-    columns.extend(at.iter().map(|x| format!("{what} {x}")));
-    Table { head: head.into(), columns, rows: lines.iter().map(cells).collect(), note: note.into() }
+/// The lines of a part of figure 2, at some values of what is varied.
+fn lines(lines: &[Line], (what, at): (&str, &[f64]), digits: usize, head: &str, note: &str) -> Table {
+    Table::of(lines)
+        .text("known negatives per key", |line| line.known_per_key)
+        .texts(at.iter().map(|x| format!("{what} {x}")), |line| {
+            let value = |value: &Option<f64>| value.map_or("never".into(), |value| number(value, digits));
+            line.values.iter().map(value).collect::<Vec<_>>()
+        })
+        .table(head, note)
 }
 
-/// Figure 2 as Markdown.
 pub(super) fn figure2_tables(figure: &Figure2) -> [Table; 2] {
     let least = lines(
         &figure.least_psi,
+        ("EFPR", &figure.rates),
+        4,
         "Figures 2a and 2b: the least share psi of queries on the known negatives with which a stacked Bloom filter is \
          certainly smaller than one Bloom filter (Theorem 3).",
-        &figure.rates,
-        "EFPR",
-        4,
         "The paper: at 0.05, half as many negatives as keys need 25 % of the queries; at 0.01, as many need 7 % (the \
          theorem, for layers of one rate, asks for 9.6 %; layers of their own rates do with 7 %).",
     );
     let saved = lines(
         &figure.saved,
-        "Figure 2c: bits per key that a stacked Bloom filter saves at an EFPR of 0.01 (of 9.585).",
-        &figure.psis,
-        "psi",
+        ("psi", &figure.psis),
         2,
+        "Figure 2c: bits per key that a stacked Bloom filter saves at an EFPR of 0.01 (of 9.585).",
         "The paper: from 0 up to 7 bits, and then no more even as psi grows.",
     );
     [least, saved]

@@ -1,14 +1,14 @@
 //! keys -> a file of their records on disk, which is read only where a filter says yes.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::io::{BufWriter, Error, Write};
 use std::os::unix::fs::FileExt;
 
-use tamis_bench::measure;
+use tamis_bench::measure::{cpu, median, nanos_each};
 
 /// Bytes of a record: the key, and what it stands for.
 const RECORD: usize = 64;
-/// Bytes that are read at a time.
 const PAGE: usize = 4096;
 
 /// Records in the order of their keys. The first key of every page is in memory, so a lookup reads one page.
@@ -22,7 +22,6 @@ pub(super) struct Guarded {
 pub(super) struct Cost {
     /// Processor time per query, of filter, search and the kernel's part of reading.
     pub(super) nanos: f64,
-    /// Pages read per query.
     pub(super) reads: f64,
 }
 
@@ -54,23 +53,15 @@ impl Guarded {
 
     /// Asks the filter, and the file where that says yes; the median of some rounds.
     pub(super) fn cost(&self, queries: &[u64], rounds: usize, passes: impl Fn(usize) -> bool) -> Result<Cost, Error> {
-        let (mut times, mut reads) = (Vec::new(), 0);
-        for _ in 0..rounds.max(1) {
-            let work = || -> Result<usize, Error> {
-                let mut reads = 0;
-                for (at, &query) in queries.iter().enumerate() {
-                    if passes(at) {
-                        reads += 1;
-                        std::hint::black_box(self.lookup(query)?);
-                    }
-                }
-                Ok(reads)
-            };
-            let (found, time) = measure::cpu(work);
-            reads = found?;
-            times.push(measure::nanos_each(time, queries.len().max(1)));
-        }
-        Ok(Cost { nanos: measure::median(times).unwrap_or(0.0), reads: reads as f64 / queries.len().max(1) as f64 })
+        let round = |_| {
+            let asked = queries.iter().enumerate().filter(|(at, _)| passes(*at));
+            let mut found = asked.map(|(_, &query)| self.lookup(query));
+            let (reads, time) = cpu(|| found.try_fold(0, |reads, found| black_box(found).map(|_| reads + 1)));
+            reads.map(|reads| (nanos_each(time, queries.len().max(1)), reads))
+        };
+        let rounds = (0..rounds.max(1)).map(round).collect::<Result<Vec<(f64, usize)>, _>>()?;
+        let nanos = median(rounds.iter().map(|round| round.0)).unwrap_or(0.0);
+        Ok(Cost { nanos, reads: rounds[0].1 as f64 / queries.len().max(1) as f64 })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use tamis_bench::measure;
+use tamis_bench::measure::{median_nanos, progress};
 
 use super::built::Row;
 use super::guarded::{Cost, Guarded};
@@ -27,7 +27,7 @@ pub(super) fn measure(
     rounds: usize,
 ) -> Result<(Row, [f64; 3], Cost), String> {
     let n = load.keys.len().max(1);
-    eprint!("\r\x1b[K{n} keys, {} of {} negatives told: {}, {bits} bits", load.given, load.total, family.name());
+    progress(format_args!("{n} keys, {} of {} negatives told: {}, {bits} bits", load.given, load.total, family.name()));
     let members: Vec<Cow<'_, [u8]>> = load.keys.iter().map(|&key| load.text(key)).collect();
     let members: Vec<&[u8]> = members.iter().map(|key| &key[..]).collect();
     // All keys are in memory for training: of numbers the heaviest, as many as keys.
@@ -40,7 +40,8 @@ pub(super) fn measure(
         Some(made) => made,
         None => {
             let none = Cost { nanos: f64::NAN, reads: f64::NAN };
-            return Ok((Row::failed(family.name(), bits, "no filter is so small".into()), [f64::NAN; 3], none));
+            let failed = Some("no filter is so small".into());
+            return Ok((Row { failed, ..Row::empty(family.name(), bits) }, [f64::NAN; 3], none));
         }
     };
     let Answers::Learned(filter) = &made.filter else { return Err("a learned filter was to be built".into()) };
@@ -50,36 +51,26 @@ pub(super) fn measure(
     })?;
     let [known_rate, unknown_rate] = passing.rates();
     let row = Row {
-        name: family.name(),
-        budget: bits,
         bits: made.filter.bytes() as f64 * 8.0 / n as f64,
         steps: format!("model of {} bytes", made.model),
         known: load.given,
-        predicted: f64::NAN,
         efpr: passing.fpr(),
         efpr_of_this_file: passing.of_this_file(),
         known_rate,
         unknown_rate,
-        predicted_unknown: f64::NAN,
         known_passing: passing.known_passing(),
-        exact: false,
         lost: members.iter().filter(|key| !filter.contains(key)).count(),
         build: made.build.as_secs_f64(),
-        failed: None,
+        ..Row::empty(family.name(), bits)
     };
     let texts = |list: &[u64]| list.iter().map(|&value| load.text(value).into_owned()).collect::<Vec<_>>();
     let texts = lists.map(texts);
     let time = |list: &Vec<Vec<u8>>| {
-        let once = || measure::cpu(|| list.iter().filter(|key| filter.contains(key)).count());
-        let samples = (0..rounds.max(1)).map(|_| {
-            let (found, time) = once();
-            std::hint::black_box(found);
-            measure::nanos_each(time, list.len().max(1))
-        });
-        measure::median(samples).unwrap_or(f64::NAN)
+        let count = || list.iter().filter(|key| filter.contains(key)).count();
+        median_nanos(rounds, list.len(), count).unwrap_or(f64::NAN)
     };
-    let times = [time(&texts[0]), time(&texts[1]), time(&texts[2])];
+    let times = texts.each_ref().map(time);
     let cost = file.cost(lists[1], rounds, |at| filter.contains(&texts[1][at])).map_err(|e| e.to_string())?;
-    eprint!("\r\x1b[K");
+    progress("");
     Ok((row, times, cost))
 }

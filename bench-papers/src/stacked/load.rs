@@ -18,13 +18,11 @@ use tamis_bench::stream::{Stream, scramble};
 
 /// How often values are asked for, by rank.
 pub(super) enum Weights {
-    /// rank^-exponent.
     Zipf(Zipf),
     /// Sums of the weights up to each rank, the first of them 0.
     Listed(Vec<f64>),
 }
 
-/// Zipf's law.
 pub(super) struct Zipf {
     exponent: f64,
     /// Sums of the first weights: beyond them the integral is exact to seven digits and more.
@@ -77,13 +75,8 @@ impl Zipf {
     /// One of the first `values` ranks, drawn by weight.
     pub(super) fn draw(&self, values: usize, stream: &mut Stream) -> usize {
         let all = self.sum(values);
-        self.rank(unit(stream) * all).min(values.saturating_sub(1))
+        self.rank(stream.unit() * all).min(values.saturating_sub(1))
     }
-}
-
-/// A number between 0 and 1.
-fn unit(stream: &mut Stream) -> f64 {
-    (stream.draw() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 impl Weights {
@@ -133,11 +126,8 @@ pub(super) struct Load {
     values: Values,
     /// Names of keys and negatives; none of numbers.
     pub(super) names: HashMap<u64, Vec<u8>>,
-    /// What filters are told.
     told: Weights,
-    /// What is asked.
     asked: Weights,
-    /// Negatives in all.
     pub(super) total: usize,
     /// How many of them, the heaviest first, a filter is told of.
     pub(super) given: usize,
@@ -154,7 +144,6 @@ struct Side {
     passing_mass: f64,
 }
 
-/// What passed.
 pub(super) struct Passing {
     known: Side,
     others: Side,
@@ -169,7 +158,6 @@ type Asked<'a> = dyn FnMut(&[u64], &mut [bool]) -> Result<(), String> + 'a;
 /// Strangers that are asked for besides: where all negatives are told there are no others.
 const STRANGERS: usize = 1_000_000;
 
-/// How many are asked for at a time.
 const BATCH: usize = 4096;
 
 /// Weights of all negatives that are told, in queries: the lightest are still far from a millionth.
@@ -228,7 +216,6 @@ impl Load {
         }
     }
 
-    /// The negative of this rank.
     pub(super) fn value(&self, rank: usize) -> u64 {
         match &self.values {
             Values::Mixed(start) => scramble(start.wrapping_add(rank as u64)),
@@ -236,7 +223,6 @@ impl Load {
         }
     }
 
-    /// What a filter is told.
     pub(super) fn expected(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
         let scale = TOLD / self.told.sum(self.given).max(f64::MIN_POSITIVE);
         // Counts of a log are told as they are.
@@ -298,14 +284,13 @@ impl Load {
         Ok(Side { values: ranks.len(), passing, mass, passing_mass: weight / all })
     }
 
-    /// Negative queries, drawn by weight.
     pub(super) fn sample(&self, count: usize, seed: u64) -> Vec<u64> {
         let mut stream = Stream::new(seed);
         let all = self.asked.sum(self.total);
         let rank = |stream: &mut Stream| match &self.asked {
             Weights::Zipf(zipf) => zipf.draw(self.total, stream),
             Weights::Listed(sums) => {
-                let sum = unit(stream) * all;
+                let sum = stream.unit() * all;
                 sums.partition_point(|&s| s <= sum).saturating_sub(1).min(self.total - 1)
             }
         };

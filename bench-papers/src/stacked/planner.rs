@@ -3,11 +3,10 @@
 use serde::Serialize;
 use tamis_bench::table::Table;
 
-use super::built::{PLAIN, PLANNER, RIBBON, Row, STACKED, build, rate, times_less};
+use super::built::{PLAIN, PLANNER, RIBBON, Row, STACKED, all_wrong, build, rate, times_less};
 use super::load::Load;
 use super::{BITS, ETAS, Options};
 
-/// One skew and one budget.
 #[derive(Serialize)]
 pub(super) struct Pair {
     eta: f64,
@@ -22,12 +21,11 @@ pub(super) struct Pair {
 /// What was hoped for at ten bits, by the formulas with a little less.
 const GOALS: [f64; 4] = [20.0, 27.0, 36.0, 48.0];
 
-/// Builds both at every skew and budget.
 pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
     let total = options.negatives();
     let mut pairs = Vec::new();
     for &eta in &options.etas {
-        let load = Load::random(options.n, total, total / 2, eta, options.seed);
+        let load = Load::random(options.n, total, total / 2, eta, options.timing.seed);
         for &bits in &options.budgets {
             let row = |wanted| build(&load, wanted, bits).map(|built| built.row);
             let goal = ETAS.into_iter().zip(GOALS).find(|(of, _)| *of == eta && bits == BITS).map(|(_, goal)| goal);
@@ -39,62 +37,35 @@ pub(super) fn run(options: &Options) -> Result<Vec<Pair>, String> {
 }
 
 impl Pair {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         [&self.bloom, &self.ribbon, &self.stacked, &self.planner].into_iter()
     }
 }
 
-/// The pairs as Markdown.
 pub(super) fn table(pairs: &[Pair], options: &Options) -> Table {
-    let cells = |pair: &Pair| {
-        let Pair { eta, bloom, ribbon, stacked, planner, goal } = pair;
-        vec![
-            format!("{}, {eta}", planner.budget),
-            rate(bloom.efpr),
-            rate(ribbon.efpr),
-            rate(stacked.predicted),
-            rate(stacked.efpr),
-            rate(stacked.unknown_rate),
-            planner.steps.clone(),
-            format!("{:.3}", planner.bits),
-            rate(planner.predicted),
-            rate(planner.efpr),
-            rate(planner.unknown_rate),
-            times_less(stacked.efpr, planner.efpr),
-            goal.map_or("-".into(), |goal| format!("{goal}")),
-            format!("{} of {}", planner.known_passing, planner.known),
-            pair.rows().map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string(),
-        ]
-    };
-    let columns = [
-        "budget, eta",
-        "Bloom EFPR",
-        "ribbon EFPR",
-        "stacked Bloom predicted",
-        "EFPR",
-        "EFPB",
-        "planner's choice",
-        "bits/key",
-        "predicted",
-        "EFPR",
-        "EFPB",
-        "× less",
-        "goal",
-        "excluded passing",
-        "wrong",
-    ];
-    Table {
-        head: format!(
-            "Planner beside stacked Bloom filters: {} keys, {} random negatives, the heavier half told.",
-            options.n,
-            options.negatives()
-        ),
-        columns: columns.map(String::from).to_vec(),
-        rows: pairs.iter().map(cells).collect(),
-        note:
+    Table::of(pairs)
+        .text("budget, eta", |pair| format!("{}, {}", pair.planner.budget, pair.eta))
+        .text("Bloom EFPR", |pair| rate(pair.bloom.efpr))
+        .text("ribbon EFPR", |pair| rate(pair.ribbon.efpr))
+        .text("stacked Bloom predicted", |pair| rate(pair.stacked.predicted))
+        .text("EFPR", |pair| rate(pair.stacked.efpr))
+        .text("EFPB", |pair| rate(pair.stacked.unknown_rate))
+        .text("planner's choice", |pair| &pair.planner.steps)
+        .number("bits/key", 3, |pair| pair.planner.bits)
+        .text("predicted", |pair| rate(pair.planner.predicted))
+        .text("EFPR", |pair| rate(pair.planner.efpr))
+        .text("EFPB", |pair| rate(pair.planner.unknown_rate))
+        .text("× less", |pair| times_less(pair.stacked.efpr, pair.planner.efpr))
+        .number("goal", 0, |pair| pair.goal)
+        .text("excluded passing", |pair| format!("{} of {}", pair.planner.known_passing, pair.planner.known))
+        .text("wrong", |pair| all_wrong(pair.rows()))
+        .table(
+            format!(
+                "Planner beside stacked Bloom filters: {} keys, {} random negatives, the heavier half told.",
+                options.n,
+                options.negatives()
+            ),
             "Predicted: what the plan said. EFPB: the share that passes of values it does not know. Excluded passing: \
-               of the negatives that the planner's filter knows; none may."
-                .into(),
-    }
+             of the negatives that the planner's filter knows; none may.",
+        )
 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use tamis::internals::GUARD;
-use tamis_bench::table::Table;
+use tamis_bench::table::{Columns, Table};
 
-use super::built::{PLAIN, PLANNER, Row, STACKED, build, rate, seconds, times_less};
+use super::built::{PLAIN, PLANNER, Row, STACKED, all_wrong, build, rate, seconds, times_less};
 use super::load::Load;
 use super::{BITS, ETA, ETAS, Options};
 
@@ -41,7 +41,6 @@ pub(super) struct Built {
     seconds: [f64; 3],
 }
 
-/// All of figure 5.
 #[derive(Serialize)]
 pub(super) struct Figure5 {
     shifts: Vec<Three>,
@@ -77,9 +76,8 @@ fn shifted(load: &Load, eta: f64) -> Result<Three, String> {
     Ok(Three { shift: Some(shift), ..three })
 }
 
-/// Figure 5.
 pub(super) fn figure5(options: &Options) -> Result<Figure5, String> {
-    let (n, seed, total) = (options.n, options.seed, options.negatives());
+    let (n, seed, total) = (options.n, options.timing.seed, options.negatives());
     let random = |eta: f64| Load::random(n, total, total / 2, eta, seed);
     let mut figure =
         Figure5 { shifts: Vec::new(), misspecified: Vec::new(), uniform: Vec::new(), construction: Vec::new() };
@@ -110,21 +108,19 @@ pub(super) fn figure5(options: &Options) -> Result<Figure5, String> {
 pub(super) fn shares(options: &Options) -> Result<Vec<Three>, String> {
     let total = options.negatives();
     let share = |tenths: usize| {
-        let load = Load::random(options.n, total, total / 10 * tenths, ETA, options.seed);
+        let load = Load::random(options.n, total, total / 10 * tenths, ETA, options.timing.seed);
         three("", &load, tenths as f64 / 10.0)
     };
     [1, 2, 3, 4, 5, 6, 8].into_iter().map(share).collect()
 }
 
 impl Three {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter()
     }
 }
 
 impl Figure5 {
-    /// All filters that were asked.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         [&self.shifts, &self.misspecified, &self.uniform].into_iter().flatten().flat_map(Three::rows)
     }
@@ -132,116 +128,67 @@ impl Figure5 {
 
 /// Loads side by side.
 pub(super) fn threes(threes: &[Three], head: String, what: &str, note: &str) -> Table {
-    let cells = |three: &Three| {
-        let [plain, stacked, planner] = &three.rows[..] else { return Vec::new() };
-        vec![
-            three.at.to_string(),
-            format!("{:.0}", 100.0 * three.told),
-            rate(plain.efpr),
-            rate(stacked.efpr),
-            times_less(plain.efpr, stacked.efpr),
-            rate(stacked.unknown_rate),
-            format!("{} {}", stacked.known, stacked.steps),
-            rate(planner.efpr),
-            times_less(plain.efpr, planner.efpr),
-            rate(planner.unknown_rate),
-            format!("{} {}", planner.known, planner.steps),
-            three.rows.iter().map(Row::wrong).collect::<Vec<_>>().join(" ").trim().to_string(),
-        ]
-    };
-    let columns = [
-        what,
-        "told %",
-        "Bloom",
-        "stacked Bloom",
-        "× less",
-        "EFPB",
-        "knows",
-        "planner",
-        "× less",
-        "EFPB",
-        "knows",
-        "wrong",
-    ];
-    Table {
-        head,
-        columns: columns.map(String::from).to_vec(),
-        rows: threes.iter().map(cells).collect(),
-        note: note.into(),
+    fn rival(threes: Columns<&Three>, i: usize) -> Columns<&Three> {
+        threes
+            .text(["Bloom", "stacked Bloom", "planner"][i], move |three| rate(three.rows[i].efpr))
+            .text("× less", move |three| times_less(three.rows[0].efpr, three.rows[i].efpr))
+            .text("EFPB", move |three| rate(three.rows[i].unknown_rate))
+            .text("knows", move |three| format!("{} {}", three.rows[i].known, three.rows[i].steps))
     }
+    let threes = Table::of(threes)
+        .text(what, |three| three.at)
+        .number("told %", 0, |three| 100.0 * three.told)
+        .text("Bloom", |three| rate(three.rows[0].efpr));
+    rival(rival(threes, 1), 2).text("wrong", |three| all_wrong(three.rows())).table(head, note)
 }
 
 fn shift_table(shifts: &[Three]) -> Table {
-    let mut columns = vec!["replaced %".to_string()];
-    for three in shifts {
-        columns.extend([format!("eta {}: stacked", three.at), "planner".into()]);
-    }
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
-    let all = || shifts.iter().filter_map(|three| three.shift.as_ref());
-    let steps = all().next().map_or(0, |shift| shift.steps.len());
-    let mut rows: Vec<Vec<String>> = (0..steps)
-        .map(|i| {
-            let mut cells = vec![all().next().map_or(String::new(), |shift| percent(shift.steps[i]))];
-            for shift in all() {
-                cells.extend([1, 2].map(|j| format!("{:.3}", shift.rates[j][i] / shift.rates[0][i])));
-            }
-            cells
+    let all: Vec<&Shift> = shifts.iter().filter_map(|three| three.shift.as_ref()).collect();
+    let names = shifts.iter().flat_map(|three| [format!("eta {}: stacked", three.at), "planner".into()]);
+    let rivals = || all.iter().flat_map(|shift| [(shift, 1), (shift, 2)]);
+    // The shares that are replaced, and at the end the one at which a filter is no better.
+    let steps = all.first().map_or(0, |shift| shift.steps.len());
+    Table::of((0..steps).map(Some).chain([None]))
+        .text("replaced %", |step| match step {
+            Some(i) => format!("{:.0}", all[0].steps[i] * 100.0),
+            None => "no better than Bloom at".into(),
         })
-        .collect();
-    let mut even = vec!["no better than Bloom at".to_string()];
-    for shift in all() {
-        even.extend([1, 2].map(|j| shift.even[j].map_or("never".into(), |share| format!("{:.1}", share * 100.0))));
-    }
-    rows.push(even);
-    Table {
-        head: format!(
-            "Figure 5a: queries move away from what was told; EFPR over that of a Bloom filter, {BITS} bits."
-        ),
-        columns,
-        rows,
-        note: format!(
-            "So much of the queries on told negatives falls on unknown values instead; from the measured rates of both. \
-             All of ours run with the guard: unknown values pass at most {GUARD} times as often as a filter without \
-             expected queries lets them. The paper has no such limit in this figure (its EFPB is a limit on request). \
-             The paper: worse than a Bloom filter only where more than 60 % is lost, and never by more than 50 %."
-        ),
-    }
+        .texts(names, |step| {
+            let cell = |(shift, j): (&&Shift, usize)| match step {
+                Some(i) => format!("{:.3}", shift.rates[j][i] / shift.rates[0][i]),
+                None => shift.even[j].map_or("never".into(), |share| format!("{:.1}", share * 100.0)),
+            };
+            rivals().map(cell).collect::<Vec<_>>()
+        })
+        .table(
+            format!("Figure 5a: queries move away from what was told; EFPR over that of a Bloom filter, {BITS} bits."),
+            format!(
+                "So much of the queries on told negatives falls on unknown values instead; from the measured rates of \
+                 both. All of ours run with the guard: unknown values pass at most {GUARD} times as often as a filter \
+                 without expected queries lets them. The paper has no such limit in this figure (its EFPB is a limit \
+                 on request). The paper: worse than a Bloom filter only where more than 60 % is lost, and never by \
+                 more than 50 %."
+            ),
+        )
 }
 
 fn construction_table(built: &[Built], n: usize) -> Table {
-    let cells = |built: &Built| {
-        let each = |seconds: f64, things: usize| format!("{:.0}", seconds * 1e9 / things.max(1) as f64);
-        let [plain, stacked, planner] = built.seconds;
-        vec![
-            built.told.to_string(),
-            format!("{plain:.2}"),
-            each(plain, n),
-            format!("{stacked:.2}"),
-            each(stacked, n + built.told),
-            format!("{planner:.2}"),
-            each(planner, n + built.told),
-        ]
-    };
-    let columns = [
-        "told negatives",
-        "Bloom s",
-        "ns per key",
-        "stacked s",
-        "ns per key and negative",
-        "planner s",
-        "ns per key and negative",
-    ];
-    Table {
-        head: format!("Figure 5d: construction, {n} keys, {BITS} bits per key, Zipf {ETA}."),
-        columns: columns.map(String::from).to_vec(),
-        rows: built.iter().map(cells).collect(),
-        note: "Processor time of all threads: generating the negatives, hashing, counting, planning, building. The paper: \
-               grows slowly with the told negatives, comparable to a plain filter."
-            .into(),
-    }
+    let each = |seconds: f64, things: usize| seconds * 1e9 / things.max(1) as f64;
+    Table::of(built)
+        .text("told negatives", |built| built.told)
+        .number("Bloom s", 2, |built| built.seconds[0])
+        .number("ns per key", 0, |built| each(built.seconds[0], n))
+        .number("stacked s", 2, |built| built.seconds[1])
+        .number("ns per key and negative", 0, |built| each(built.seconds[1], n + built.told))
+        .number("planner s", 2, |built| built.seconds[2])
+        .number("ns per key and negative", 0, |built| each(built.seconds[2], n + built.told))
+        .table(
+            format!("Figure 5d: construction, {n} keys, {BITS} bits per key, Zipf {ETA}."),
+            "Processor time of all threads: generating the negatives, hashing, counting, planning, building. The \
+             paper: grows slowly with the told negatives, comparable to a plain filter.",
+        )
 }
 
-/// Figure 5 as Markdown.
 pub(super) fn figure5_tables(figure: &Figure5, options: &Options) -> Vec<Table> {
     let size = format!("{} keys, {BITS} bits per key", options.n);
     vec![
@@ -256,8 +203,9 @@ pub(super) fn figure5_tables(figure: &Figure5, options: &Options) -> Vec<Table> 
             &figure.uniform,
             format!("Figure 5c: all negatives are asked alike; {size}."),
             "negatives per key",
-            "All of the negatives are told, or half of them. The paper: better than a Bloom filter up to 25 per key. By the \
-             formulas layers of one rate are better up to 19 per key where all are told: beyond, no subset is worth its bits.",
+            "All of the negatives are told, or half of them. The paper: better than a Bloom filter up to 25 per key. \
+             By the formulas layers of one rate are better up to 19 per key where all are told: beyond, no subset is \
+             worth its bits.",
         ),
         construction_table(&figure.construction, options.n),
     ]

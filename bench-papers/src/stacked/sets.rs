@@ -13,8 +13,7 @@ use super::load::{Load, Weights};
 use super::{ETA, firehose, learned};
 use crate::data;
 
-/// One set of data.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Set {
     name: String,
     keys: usize,
@@ -46,7 +45,7 @@ struct Timed {
 /// Measures every set whose data is there.
 pub(super) fn figure3(options: &Options) -> Result<Vec<Set>, Box<dyn Error>> {
     let total = options.negatives();
-    let synthetic = Load::random(options.n, total, total / 2, ETA, options.seed);
+    let synthetic = Load::random(options.n, total, total / 2, ETA, options.timing.seed);
     let mut sets = vec![set(format!("Synthetic integers, Zipf {ETA}"), &synthetic, options)?];
     drop(synthetic);
     let name = "Phishing hosts against ranked domains".to_string();
@@ -57,36 +56,28 @@ pub(super) fn figure3(options: &Options) -> Result<Vec<Set>, Box<dyn Error>> {
             let load = Load::listed(keys, negatives, Weights::zipf(1.0), Weights::zipf(1.0), given);
             set(name, &load.named(names), options)?
         }
-        None => Set {
-            name,
-            keys: 0,
-            negatives: 0,
-            told: 0,
-            told_mass: 0.0,
-            rows: Vec::new(),
-            skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()),
-        },
+        None => Set { name, skipped: Some("skipped: TAMIS_DATA names no folder with urls/".into()), ..Set::default() },
     });
-    sets.push(set("Packets of a power-law stream".into(), &firehose::load(options.n, options.seed), options)?);
+    sets.push(set("Packets of a power-law stream".into(), &firehose::load(options.n, options.timing.seed), options)?);
     Ok(sets)
 }
 
 fn set(name: String, load: &Load, options: &Options) -> Result<Set, Box<dyn Error>> {
     let file = Guarded::new(&load.keys)?;
-    let members = Stream::new(options.seed).sample(&load.keys, options.queries);
-    let negatives = load.sample(options.queries, options.seed);
-    let strangers = load.strangers(options.queries);
+    let members = Stream::new(options.timing.seed).sample(&load.keys, options.timing.queries);
+    let negatives = load.sample(options.timing.queries, options.timing.seed);
+    let strangers = load.strangers(options.timing.queries);
     let mut rows = Vec::new();
     for &bits in &options.bits {
         let mut built = Vec::new();
         for wanted in [PLAIN, STACKED, PLANNER] {
             built.push(build(load, wanted, bits)?);
         }
-        let times = times(&built, &[&members, &negatives, &strangers], options.rounds);
+        let times = times(&built, &[&members, &negatives, &strangers], options.timing.rounds);
         for (Built { filter, row }, times) in built.into_iter().zip(times) {
             let cost = match &filter {
                 Some(filter) => {
-                    file.cost(&negatives, options.rounds, |at| filter.contains(negatives[at]).unwrap_or(true))?
+                    file.cost(&negatives, options.timing.rounds, |at| filter.contains(negatives[at]).unwrap_or(true))?
                 }
                 None => Cost { nanos: f64::NAN, reads: f64::NAN },
             };
@@ -94,7 +85,7 @@ fn set(name: String, load: &Load, options: &Options) -> Result<Set, Box<dyn Erro
         }
         for family in learned::FAMILIES {
             let lists = [&members[..], &negatives, &strangers];
-            let (row, times, cost) = learned::measure(load, &file, family, bits, lists, options.rounds)?;
+            let (row, times, cost) = learned::measure(load, &file, family, bits, lists, options.timing.rounds)?;
             rows.push(Timed::new(row, times, cost, options));
         }
     }
@@ -118,56 +109,18 @@ impl Timed {
 }
 
 impl Set {
-    /// All filters.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().map(|timed| &timed.row)
     }
 
-    /// The set as Markdown.
     pub(super) fn table(&self, options: &Options) -> Table {
-        let cells = |timed: &Timed| {
-            let row = &timed.row;
-            let plain = self.rows.iter().find(|other| other.row.budget == row.budget && other.row.name == PLAIN.name);
-            let less = plain.map_or("-".into(), |plain| times_less(plain.row.efpr, row.efpr));
-            let faster = |of: fn(&Timed) -> f64| {
-                let ratio = plain.map_or("-".into(), |plain| times_less(of(timed), of(plain)));
-                format!("{:.1} ({ratio})", of(timed) / 1e3)
-            };
-            vec![
-                format!("{}, {}", row.budget, row.name),
-                row.steps.clone(),
-                format!("{:.3}", row.bits),
-                rate(row.efpr),
-                less,
-                rate(row.predicted),
-                rate(row.unknown_rate),
-                format!("{} of {}", row.known_passing, row.known),
-                format!("{:.1}", timed.members),
-                format!("{:.1}", timed.negatives),
-                format!("{:.1}", timed.strangers),
-                format!("{:.1}", timed.guarded),
-                faster(|timed| timed.ssd),
-                faster(|timed| timed.hdd),
-                row.wrong(),
-            ]
+        let plain =
+            |row: &Row| self.rows.iter().find(|other| other.row.budget == row.budget && other.row.name == PLAIN.name);
+        let less = |row: &Row| plain(row).map_or("-".into(), |plain| times_less(plain.row.efpr, row.efpr));
+        let faster = |timed: &Timed, of: fn(&Timed) -> f64| {
+            let ratio = plain(&timed.row).map_or("-".into(), |plain| times_less(of(timed), of(plain)));
+            format!("{:.1} ({ratio})", of(timed) / 1e3)
         };
-        let columns = [
-            "budget, structure",
-            "steps",
-            "bits/key",
-            "EFPR",
-            "× less",
-            "predicted",
-            "EFPB",
-            "known passing",
-            "member",
-            "negative",
-            "stranger",
-            "with file",
-            "SSD k/s, computed (×)",
-            "HDD k/s, computed (×)",
-            "wrong",
-        ];
         let size = match self.skipped {
             Some(_) => String::new(),
             None => format!(
@@ -178,23 +131,35 @@ impl Set {
                 100.0 * self.told_mass
             ),
         };
-        Table {
-            head: format!("Figure 3, {}{size}.", self.name),
-            columns: columns.map(String::from).to_vec(),
-            rows: self.rows.iter().map(cells).collect(),
-            note: self.skipped.clone().unwrap_or_else(|| {
-                format!(
-                    "Member, negative, stranger: ns per query in a loop, negatives drawn as they are expected. With \
-                     file: a page of 4 KiB is read wherever the filter says yes, from the page cache. SSD, HDD: thousand \
-                     negative queries per second, and times the Bloom filter. No device is read: these columns are \
-                     arithmetic, with file + EFPR x {} or {} µs. Learned: a sum of weights, trained on what is told; of \
-                     numbers on as many negatives as keys. The paper: EFPR 5-100 times less than a Bloom \
-                     filter, members at 1.5 times its cost, negatives at the same, total cost 1.4-130 times lower. Its \
-                     learned filters, a recurrent network: EFPR as stacked filters on URLs, as a Bloom filter or worse \
-                     elsewhere, queries 90-190 times slower; sandwiched ones 3-90 times.",
-                    options.ssd_us, options.hdd_us
-                )
-            }),
-        }
+        let note = || {
+            format!(
+                "Member, negative, stranger: ns per query in a loop, negatives drawn as they are expected. With file: \
+                 a page of 4 KiB is read wherever the filter says yes, from the page cache. SSD, HDD: thousand \
+                 negative queries per second, and times the Bloom filter. No device is read: these columns are \
+                 arithmetic, with file + EFPR x {} or {} µs. Learned: a sum of weights, trained on what is told; of \
+                 numbers on as many negatives as keys. The paper: EFPR 5-100 times less than a Bloom filter, members \
+                 at 1.5 times its cost, negatives at the same, total cost 1.4-130 times lower. Its learned filters, a \
+                 recurrent network: EFPR as stacked filters on URLs, as a Bloom filter or worse elsewhere, queries \
+                 90-190 times slower; sandwiched ones 3-90 times.",
+                options.ssd_us, options.hdd_us
+            )
+        };
+        Table::of(self.rows.iter().map(|timed| (timed, &timed.row)))
+            .text("budget, structure", |(_, row)| format!("{}, {}", row.budget, row.name))
+            .text("steps", |(_, row)| &row.steps)
+            .number("bits/key", 3, |(_, row)| row.bits)
+            .text("EFPR", |(_, row)| rate(row.efpr))
+            .text("× less", |(_, row)| less(row))
+            .text("predicted", |(_, row)| rate(row.predicted))
+            .text("EFPB", |(_, row)| rate(row.unknown_rate))
+            .text("known passing", |(_, row)| format!("{} of {}", row.known_passing, row.known))
+            .number("member", 1, |(timed, _)| timed.members)
+            .number("negative", 1, |(timed, _)| timed.negatives)
+            .number("stranger", 1, |(timed, _)| timed.strangers)
+            .number("with file", 1, |(timed, _)| timed.guarded)
+            .text("SSD k/s, computed (×)", |(timed, _)| faster(timed, |timed| timed.ssd))
+            .text("HDD k/s, computed (×)", |(timed, _)| faster(timed, |timed| timed.hdd))
+            .text("wrong", |(_, row)| row.wrong())
+            .table(format!("Figure 3, {}{size}.", self.name), self.skipped.clone().unwrap_or_else(note))
     }
 }

@@ -12,7 +12,6 @@
 use super::{ATTEMPTS, Room, Table, low, prints};
 use crate::bounds;
 
-/// Which construction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Design {
     /// An xor filter that knows no negatives.
@@ -29,7 +28,6 @@ impl Design {
     /// All of them, in the order of the paper's sentences.
     pub(crate) const ALL: [Design; 4] = [Design::Plain, Design::Two, Design::One, Design::Pair];
 
-    /// The row's name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Design::Plain => "xor, no free set",
@@ -80,9 +78,7 @@ pub(crate) struct FreeSet {
     mask: u32,
     /// Bits of the second stage inside the first's cells: IF.
     subfilters: u32,
-    /// Extra bits.
     pub(crate) extra: u32,
-    /// Negatives that passed the first stage.
     pub(crate) passed: usize,
 }
 
@@ -158,7 +154,6 @@ impl FreeSet {
         if self.subfilters == 2 { (prints(hash) >> 63) as u32 } else { 0 }
     }
 
-    /// Asks for one key.
     #[inline]
     pub(crate) fn contains(&self, key: u64) -> bool {
         if self.subfilters > 0 {
@@ -170,7 +165,6 @@ impl FreeSet {
         self.first.contains(key) && self.second.as_ref().is_none_or(|second| second.contains(key))
     }
 
-    /// The bits of all tables.
     pub(crate) fn bits(&self) -> usize {
         self.first.bits() + self.second.as_ref().map_or(0, Table::bits)
     }

@@ -10,7 +10,6 @@
 
 use super::{ATTEMPTS, Table, low, prints};
 
-/// A chained filter with shared cells.
 pub(crate) struct Shared {
     table: Table,
     columns: u32,
@@ -34,7 +33,6 @@ impl Shared {
         Err(format!("no seed of {ATTEMPTS} solves {} members and {} others", members.len(), others.len()))
     }
 
-    /// Whether both stages could be solved.
     fn solve(&mut self, members: &[u64], others: &[u64]) -> bool {
         let Some(order) = self.table.peel(members, &[]) else { return false };
         self.table.assign(&order, low(self.columns));
@@ -63,7 +61,6 @@ impl Shared {
         (self.table.value(hash) ^ super::fingerprint(hash)) & mask == 0
     }
 
-    /// The bits the table holds.
     pub(crate) fn bits(&self) -> usize {
         self.table.bits()
     }

@@ -9,7 +9,7 @@
 //!
 //! The selector of a slot says which of four fingerprint functions it uses. A false positive advances the selector of the slot that it
 //! met, and the fingerprint is computed anew from the key in the mirror. Nothing else ever changes: keys that a slot once took for its own
-//! come back with its fourth false positive, and there is no bound against somebody who looks for such keys.
+//! come back with its fourth false positive, and nothing bounds the rate of an adversary who looks for such keys.
 //!
 //! A fingerprint is never 0, which is an empty slot. Both buckets of a key come from its hash, not from the fingerprint: the mirror knows the key.
 
@@ -18,12 +18,11 @@ use tamis::{Digest, Hasher};
 
 use crate::adversary::subject::Cost;
 use crate::bits::Bits;
-use crate::stream::Stream;
+use crate::stream::{Stream, place};
 
 /// Slots of a bucket, and the bits of a selector.
 const SLOTS: usize = 4;
 const SELECTOR: u32 = 2;
-/// Evictions before the table is full.
 const EVICTIONS: usize = 500;
 /// The share of the slots that is planned to be filled.
 pub(crate) const FILL: f64 = 0.95;
@@ -31,7 +30,6 @@ pub(crate) const FILL: f64 = 0.95;
 const BUCKETS: [Salt; 2] = [Salt::new(0xacf0), Salt::new(0xacf1)];
 const FINGERPRINT: Salt = Salt::new(0xacf2);
 
-/// The filter with its mirror.
 pub(crate) struct AdaptiveCuckoo {
     hasher: Hasher,
     /// Bits of a fingerprint: four of them are cut from one hash.
@@ -83,7 +81,7 @@ impl AdaptiveCuckoo {
 
     #[inline(always)]
     fn hash(&self, key: Digest) -> Hashed {
-        let place = |salt| ((u128::from(key.salted(salt)) * self.buckets as u128) >> 64) as usize;
+        let place = |salt| place(key.salted(salt), self.buckets);
         let bits = key.salted(FINGERPRINT);
         let mask = (1 << self.width) - 1;
         let fingerprints = [0, 1, 2, 3].map(|i| (bits >> (i * self.width) & mask).max(1));
@@ -107,7 +105,7 @@ impl AdaptiveCuckoo {
         self.cells.replace(at * width as usize, width, cell);
     }
 
-    /// Whether a slot with these bits takes the key for its own.
+    /// Whether a slot with these bits matches the key.
     #[inline(always)]
     fn takes(cell: u64, hashed: &Hashed) -> bool {
         cell >> SELECTOR == hashed.fingerprints[(cell & 3) as usize]
@@ -131,7 +129,7 @@ impl AdaptiveCuckoo {
         [a, b].into_iter().take(count).flat_map(|bucket| bucket * SLOTS..(bucket + 1) * SLOTS)
     }
 
-    /// Puts a key in. The error is a full table, as it was before.
+    /// Inserts a key. In case of an error, a full table, the table is as it was before.
     pub(crate) fn insert(&mut self, key: Digest) -> Result<Cost, String> {
         let mut stats = Cost { changed: true, ..Cost::default() };
         let mut walk: Vec<usize> = Vec::new();
@@ -173,7 +171,6 @@ impl AdaptiveCuckoo {
         self.set(at, key, 0);
     }
 
-    /// Takes a key out.
     pub(crate) fn remove(&mut self, key: Digest) -> Result<Cost, String> {
         let hashed = self.hash(key);
         let at = AdaptiveCuckoo::slots(&hashed).find(|&at| self.mirror[at] == Some(key)).ok_or("no such key")?;

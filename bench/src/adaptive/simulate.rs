@@ -13,18 +13,19 @@ use tamis::internals::math::large;
 use super::Options;
 use crate::adversary::RATE;
 use crate::adversary::claim::{CHANCE, most};
+use crate::args::is_named;
 use crate::machine::Machine;
+use crate::measure::progress;
 use crate::stream::{Stream, scramble};
-use crate::table::{Table, number};
+use crate::table::Table;
 
-/// Samples in an epoch.
 const SAMPLES: u64 = 16;
 /// Rates of the broom filter of large remainders: the highest it has, and lower ones.
 const LARGE: [(&str, u32); 3] = [("large broom 2^-10", 10), ("large broom 2^-14", 14), ("large broom 2^-18", 18)];
 /// Queries of a simulation at most: where false positives are so rare that an epoch takes more, a size is left out.
 const MOST: f64 = 4e9;
 
-/// A filter whose parts can be looked at.
+/// A filter whose parts can be counted.
 trait Parts: Remove {
     fn parts(&self) -> Statistics;
     /// Keys that move for a false positive.
@@ -53,7 +54,6 @@ impl Parts for LargeBroom {
     }
 }
 
-/// What one filter went through.
 #[derive(Default, Serialize)]
 pub(super) struct Simulated {
     filter: &'static str,
@@ -108,8 +108,8 @@ impl Simulated {
 pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
     let mut all = vec![];
     for &keys in &options.sizes {
-        let named = |name: &str| options.filters.is_empty() || options.filters.iter().any(|part| name.contains(part));
-        let secret = scramble(options.seed ^ keys);
+        let named = |name: &str| is_named(&options.filters, name);
+        let secret = scramble(options.timing.seed ^ keys);
         let key = [secret, scramble(secret)];
         for (name, block) in [("broom", Block::Medium), ("broom compact", Block::Large)] {
             if named(name) {
@@ -125,14 +125,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<Simulated>, Box<dyn Error>> {
             }
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(all)
 }
 
 fn simulate(options: &Options, name: &'static str, mut broom: impl Parts, keys: u64) -> Simulated {
-    eprint!("\r\x1b[Ksimulating {name}, {keys} keys");
+    progress(format_args!("simulating {name}, {keys} keys"));
     let mut map = Memory::new();
-    let mut dice = Stream::new(options.seed ^ keys);
+    let mut dice = Stream::new(options.timing.seed ^ keys);
     let mut members: Vec<u64> = (0..keys).map(|_| dice.draw() | 1).collect();
     let mut found = Simulated { filter: name, rate: broom.fpr(), keys, ..Simulated::default() };
     if let Err(e) = attack(options, &mut broom, &mut map, &mut members, &mut dice, &mut found) {
@@ -176,7 +176,7 @@ fn attack(
     churn(broom, map, members, dice, found)
 }
 
-/// A tenth of the keys goes, one by one, and others come; every other one was there before.
+/// Replaces a tenth of the keys, one by one; every other new key was there before.
 fn churn(
     broom: &mut impl Parts,
     map: &mut Memory,
@@ -187,7 +187,7 @@ fn churn(
     let count = (members.len() / 10).max(1);
     let (mut inserts, mut deletes) = (0, 0);
     for i in 0..count {
-        let at = ((u128::from(dice.draw()) * members.len() as u128) >> 64) as usize;
+        let at = dice.below(members.len());
         let stats = broom.remove(members[at], map)?;
         deletes += u64::from(stats.reads - stats.moved().min(stats.reads));
         if i % 2 == 0 {
@@ -206,60 +206,39 @@ fn churn(
 }
 
 pub(super) fn table(options: &Options, machine: &Machine, all: &[Simulated]) -> Table {
-    let names = [
-        "filter",
-        "keys",
-        "epochs",
-        "/ eps",
-        "bits/item",
-        "bits/block",
-        "per epoch",
-        "widest",
-        "yard peak",
-        "room",
-        "graves peak",
-        "room",
-        "reads/false",
-        "reads/insert",
-        "reads/delete",
-        "lost",
-    ];
-    let row = |s: &Simulated| {
-        let by_epoch: Vec<String> = s.adaptivity_by_epoch.iter().map(|bits| format!("{bits:.1}")).collect();
-        let rate = s.false_positives as f64 / s.queries.max(1) as f64;
-        vec![
-            s.filter.to_string(),
-            s.keys.to_string(),
-            s.epochs.to_string(),
-            number(Some(rate / s.rate), 3),
-            number(Some(s.bits_per_item), 2),
-            number(Some(s.adaptivity_per_block), 1),
-            by_epoch.join(" "),
-            s.widest_block.to_string(),
-            s.yard_peak.to_string(),
-            s.yard_room.to_string(),
-            s.grave_peak.to_string(),
-            s.grave_room.to_string(),
-            number(Some(s.reads_per_false), 4),
-            number(Some(s.reads_per_insert), 5),
-            number(Some(s.reads_per_delete), 4),
-            s.lost.to_string(),
-        ]
-    };
     let errors: String =
         all.iter().filter_map(|s| Some(format!(" {} {}: ERROR {}.", s.filter, s.keys, s.error.as_ref()?))).collect();
-    Table {
-        head: format!(
-            "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8 unless named, seed {}. {machine}.",
-            options.epochs, options.seed
-        ),
-        columns: names.map(String::from).to_vec(),
-        rows: all.iter().map(row).collect(),
-        note: format!(
-            "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per epoch: at the end of each; widest: the most in \
-             one block. yard: keys that blocks had no room for; graves: deleted keys that are remembered. bits/item: the highest. reads/insert, \
-             reads/delete: of the reverse map, without those of the keys moved meanwhile. A large broom has no blocks, and graves lie in its yard; sizes \
-             at which its epochs take more than {MOST:.0e} queries are left out.{errors}"
-        ),
-    }
+    Table::of(all)
+        .text("filter", |s| s.filter)
+        .text("keys", |s| s.keys)
+        .text("epochs", |s| s.epochs)
+        .number("/ eps", 3, |s| s.false_positives as f64 / s.queries.max(1) as f64 / s.rate)
+        .number("bits/item", 2, |s| s.bits_per_item)
+        .number("bits/block", 1, |s| s.adaptivity_per_block)
+        .text("per epoch", |s| {
+            s.adaptivity_by_epoch.iter().map(|bits| format!("{bits:.1}")).collect::<Vec<_>>().join(" ")
+        })
+        .text("widest", |s| s.widest_block)
+        .text("yard peak", |s| s.yard_peak)
+        .text("room", |s| s.yard_room)
+        .text("graves peak", |s| s.grave_peak)
+        .text("room", |s| s.grave_room)
+        .number("reads/false", 4, |s| s.reads_per_false)
+        .number("reads/insert", 5, |s| s.reads_per_insert)
+        .number("reads/delete", 4, |s| s.reads_per_delete)
+        .text("lost", |s| s.lost)
+        .table(
+            format!(
+                "Broom filters, full, under permanent attack: {} epochs, then a tenth of the keys replaced; eps = 2^-8 \
+                 unless named, seed {}. {machine}.",
+                options.epochs, options.timing.seed
+            ),
+            format!(
+                "bits/block: adaptivity bits, mean over all blocks, the highest of {SAMPLES} samples an epoch; per \
+                 epoch: at the end of each; widest: the most in one block. yard: keys that blocks had no room for; \
+                 graves: deleted keys that are remembered. bits/item: the highest. reads/insert, reads/delete: of the \
+                 reverse map, without those of the keys moved meanwhile. A large broom has no blocks, and graves lie \
+                 in its yard; sizes at which its epochs take more than {MOST:.0e} queries are left out.{errors}"
+            ),
+        )
 }

@@ -14,12 +14,12 @@ use serde::Serialize;
 use super::Options;
 use crate::adversary::subject::{Subject, Work};
 use crate::adversary::{self, Expected};
+use crate::args::Timing;
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, Median as _, least_nanos, nanos_each, progress, turns};
 use crate::stream::{Stream, scramble};
 use crate::table::{Table, number};
 
-/// What ratios are to.
 const REFERENCE: &str = "plain quotient";
 /// The most times the reference's that a query and an insertion may take.
 const TARGETS: [f64; 2] = [1.5, 2.0];
@@ -61,7 +61,7 @@ fn contestants(named: impl Fn(&str) -> bool) -> Vec<Contestant> {
 }
 
 impl Contestant {
-    /// What is full at load 1.
+    /// How many keys fill it at load 1.
     fn places(&self, keys: u64) -> u64 {
         match self.powers {
             // The power of two that is nearest.
@@ -76,28 +76,29 @@ impl Contestant {
     }
 }
 
-/// What one filter showed at one load, in one round. Nanoseconds; in brackets, in the table, what the map alone takes.
-#[derive(Clone, Default, Serialize)]
-struct Sample {
-    bits: f64,
-    present: f64,
-    absent: f64,
-    insert: f64,
-    insert_map: Option<f64>,
-    /// None: keys cannot be removed.
-    delete: Option<f64>,
-    delete_map: Option<f64>,
-    /// After an epoch of attack.
-    attacked: Option<Attacked>,
+crate::measured! {
+    /// What one filter showed at one load, in one round. Nanoseconds; in brackets, in the table, what the map alone takes.
+    struct Sample {
+        bits: f64,
+        present: f64,
+        absent: f64,
+        insert: f64,
+        insert_map: Option<f64>,
+        /// None: keys cannot be removed.
+        delete: Option<f64>,
+        delete_map: Option<f64>,
+        attacked: Option<Attacked>,
+    }
 }
 
-#[derive(Clone, Default, Serialize)]
-struct Attacked {
-    bits: f64,
-    present: f64,
-    absent: f64,
-    repair: f64,
-    repair_map: Option<f64>,
+crate::measured! {
+    struct Attacked {
+        bits: f64,
+        present: f64,
+        absent: f64,
+        repair: f64,
+        repair_map: Option<f64>,
+    }
 }
 
 #[derive(Serialize)]
@@ -111,27 +112,25 @@ struct Row {
     lost: u64,
 }
 
-/// All rows.
 #[derive(Serialize)]
-pub(super) struct Timing {
+pub(super) struct Timings {
     rows: Vec<Row>,
     errors: Vec<String>,
-    /// Which targets are missed.
     missed: Vec<String>,
 }
 
-pub(super) fn run(options: &Options, named: impl Fn(&str) -> bool) -> Result<Timing, Box<dyn Error>> {
+pub(super) fn run(options: &Options, named: impl Fn(&str) -> bool) -> Result<Timings, Box<dyn Error>> {
     let contestants = contestants(named);
     let mut errors = vec![];
     // By contestant, round and load.
     let mut samples: Vec<Vec<Vec<Sample>>> = contestants.iter().map(|_| vec![]).collect();
     let mut lost = vec![0; contestants.len()];
-    for round in 0..options.rounds.max(1) {
-        for turn in 0..contestants.len() {
-            let at = (turn + round) % contestants.len();
+    let Timing { rounds, seed, .. } = options.timing;
+    for round in 0..rounds.max(1) {
+        for at in turns(contestants.len(), round) {
             let contestant = &contestants[at];
-            eprint!("\r\x1b[Kround {} of {}: {}", round + 1, options.rounds, contestant.name);
-            match measure_one(options, contestant, scramble(options.seed).wrapping_add(round as u64)) {
+            progress(format_args!("round {} of {rounds}: {}", round + 1, contestant.name));
+            match measure_one(options, contestant, scramble(seed).wrapping_add(round as u64)) {
                 Ok((found, missing)) => {
                     samples[at].push(found);
                     lost[at] += missing;
@@ -143,7 +142,7 @@ pub(super) fn run(options: &Options, named: impl Fn(&str) -> bool) -> Result<Tim
             }
         }
     }
-    eprint!("\r\x1b[K");
+    progress("");
     let reference = contestants.iter().position(|contestant| contestant.name == REFERENCE).unwrap_or(0);
     let mut rows = vec![];
     for (at, contestant) in contestants.iter().enumerate() {
@@ -154,7 +153,7 @@ pub(super) fn run(options: &Options, named: impl Fn(&str) -> bool) -> Result<Tim
             let ratio = |of: &dyn Fn(&Sample) -> Option<f64>, to: &dyn Fn(&Sample) -> f64| {
                 measure::median(pairs().filter_map(|(a, b)| Some(of(a)? / to(b))))
             };
-            let Some(median) = combine(mine()) else { continue };
+            let Some(median) = Sample::median(mine()) else { continue };
             rows.push(Row {
                 filter: contestant.name,
                 load,
@@ -172,7 +171,7 @@ pub(super) fn run(options: &Options, named: impl Fn(&str) -> bool) -> Result<Tim
         }
     }
     let missed = missed(&rows, &contestants);
-    Ok(Timing { rows, errors, missed })
+    Ok(Timings { rows, errors, missed })
 }
 
 /// Where a filter that promises to hold is slower than it should be.
@@ -191,7 +190,6 @@ fn missed(rows: &[Row], contestants: &[Contestant]) -> Vec<String> {
     missed
 }
 
-/// A filter that is being filled.
 struct Filled {
     subject: Box<dyn Subject>,
     members: Vec<u64>,
@@ -204,17 +202,14 @@ impl Filled {
         let (done, time) = measure::cpu(|| self.subject.work_all(Work::Insert, black_box(&keys)));
         done?;
         self.members.extend(keys);
-        Ok(measure::nanos_each(time, count))
+        Ok(nanos_each(time, count))
     }
 
     /// Members and strangers.
     fn queries(&mut self, count: usize) -> [f64; 2] {
         let members = self.stream.sample(&self.members, count);
         let strangers: Vec<u64> = (0..count).map(|_| self.stream.draw() & !1).collect();
-        [members, strangers].map(|keys| {
-            let once = || measure::cpu(|| black_box(self.subject.count(black_box(&keys)))).1;
-            measure::nanos_each(measure::least(2, once), count)
-        })
+        [members, strangers].map(|keys| least_nanos(2, count, || self.subject.count(black_box(&keys))))
     }
 
     fn bits_per_item(&self) -> f64 {
@@ -243,10 +238,10 @@ fn measure_one(options: &Options, contestant: &Contestant, seed: u64) -> Result<
         let insert_map = filled.subject.map_alone(Work::Insert, &logged)?;
         filled.members.extend(logged);
         let insert = filled.insert(items.saturating_sub(filled.members.len()).max(1))?;
-        let [present, absent] = filled.queries(options.queries);
+        let [present, absent] = filled.queries(options.timing.queries);
         // Keys are random, so any run of them is a random sample. What goes comes back.
         let (gone, logged) = (filled.members[..batch].to_vec(), filled.members[batch..2 * batch].to_vec());
-        let each = |time| measure::nanos_each(time, batch);
+        let each = |time| nanos_each(time, batch);
         let (mut delete, mut delete_map) = (None, None);
         if filled.subject.deletes() {
             let (done, time) = measure::cpu(|| filled.subject.work_all(Work::Delete, black_box(&gone)));
@@ -274,7 +269,7 @@ fn measure_one(options: &Options, contestant: &Contestant, seed: u64) -> Result<
         for (load, sample) in options.loads.iter().zip(&mut samples) {
             let items = (load * places) as usize;
             filled.insert(items.saturating_sub(filled.members.len()))?;
-            sample.attacked = Some(attack(&mut filled, options.queries)?);
+            sample.attacked = Some(attack(&mut filled, options.timing.queries)?);
         }
         lost += filled.lost();
     }
@@ -309,115 +304,68 @@ fn attack(filled: &mut Filled, queries: usize) -> Result<Attacked, Box<dyn Error
         let key = filled.stream.draw() & !1;
         found.extend(filled.subject.ask(key).then_some(key));
     }
-    let repair_map =
-        filled.subject.map_alone(Work::Report, &found)?.map(|time| measure::nanos_each(time, found.len().max(1)));
+    let repair_map = filled.subject.map_alone(Work::Report, &found)?.map(|time| nanos_each(time, found.len().max(1)));
     let [present, absent] = filled.queries(queries);
     Ok(Attacked { bits: filled.bits_per_item(), present, absent, repair: nanos / reported.max(1) as f64, repair_map })
 }
 
-/// Field by field, the median.
-fn combine<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Sample> {
-    let samples: Vec<&Sample> = samples.collect();
-    let of = |field: fn(&Sample) -> f64| measure::median(samples.iter().map(|s| field(s)));
-    let some = |field: fn(&Sample) -> Option<f64>| measure::median(samples.iter().filter_map(|s| field(s)));
-    let attacked = || samples.iter().filter_map(|s| s.attacked.as_ref());
-    let after = |field: fn(&Attacked) -> f64| measure::median(attacked().map(field)).unwrap_or(0.0);
-    Some(Sample {
-        bits: of(|s| s.bits)?,
-        present: of(|s| s.present)?,
-        absent: of(|s| s.absent)?,
-        insert: of(|s| s.insert)?,
-        insert_map: some(|s| s.insert_map),
-        delete: some(|s| s.delete),
-        delete_map: some(|s| s.delete_map),
-        attacked: attacked().next().map(|_| Attacked {
-            bits: after(|a| a.bits),
-            present: after(|a| a.present),
-            absent: after(|a| a.absent),
-            repair: after(|a| a.repair),
-            repair_map: measure::median(attacked().filter_map(|a| a.repair_map)),
-        }),
-    })
-}
-
-impl Timing {
+impl Timings {
     pub(super) fn is_clean(&self) -> bool {
         self.errors.is_empty() && self.rows.iter().all(|row| row.lost == 0)
     }
 
     pub(super) fn table(&self, options: &Options, machine: &Machine) -> Table {
-        let names = [
-            "filter",
-            "load",
-            "bits/item",
-            "present",
-            "×",
-            "absent",
-            "×",
-            "insert",
-            "×",
-            "delete",
-            "bits, attacked",
-            "present",
-            "×",
-            "absent",
-            "×",
-            "repair",
-            "lost",
-        ];
-        let with_map = |all: f64, map: Option<f64>| match map {
-            Some(map) => format!("{all:.0} ({map:.0})"),
-            None => format!("{all:.0}"),
-        };
-        let row = |row: &Row| {
-            let Row { median: s, ratio, .. } = row;
-            let after = s.attacked.as_ref();
-            vec![
-                row.filter.to_string(),
-                number(Some(row.load), 2),
-                number(Some(s.bits), 2),
-                number(Some(s.present), 1),
-                number(ratio[0], 2),
-                number(Some(s.absent), 1),
-                number(ratio[1], 2),
-                with_map(s.insert, s.insert_map),
-                number(ratio[2], 2),
-                s.delete.map_or("-".into(), |delete| with_map(delete, s.delete_map)),
-                number(after.map(|a| a.bits), 2),
-                number(after.map(|a| a.present), 1),
-                number(ratio[3], 2),
-                number(after.map(|a| a.absent), 1),
-                number(ratio[4], 2),
-                after.map_or("-".into(), |a| with_map(a.repair, a.repair_map)),
-                row.lost.to_string(),
-            ]
-        };
-        let mut rows: Vec<Vec<String>> = self.rows.iter().map(row).collect();
-        // The numbers of its authors, and one of a measurement elsewhere; another machine, so no times.
-        for (load, bits) in [("idle", "11.7"), ("0.90", "12.48")] {
-            let mut quoted = vec!["AdaptiveQF (C, 2025), quoted".to_string(), load.into(), bits.into()];
-            quoted.resize(names.len(), "-".into());
-            rows.push(quoted);
-        }
         let targets = match self.missed.as_slice() {
             [] => "All targets are met".to_string(),
             missed => format!("Targets missed: {}", missed.join("; ")),
         };
         let errors = self.errors.iter().map(|e| format!(" ERROR: {e}.")).collect::<String>();
-        Table {
-            head: format!(
-                "Filters for {} keys, eps = 2^-8, {} queries per timing, {} rounds, seed {}. {machine}.",
-                options.keys, options.queries, options.rounds, options.seed
-            ),
-            columns: names.map(String::from).to_vec(),
-            rows,
-            note: format!(
-                "Times in ns of processor time per operation; in brackets, of these, what the reverse map in memory takes alone. attacked: after false \
-                 positives were looked for and reported until all keys had a new hash function (or a quarter as many as there are keys). ×: times the plain \
-                 quotient filter's at the same load and in the same round; insertions without the map. Targets: queries {} x, insertions {} x. \
-                 bits/item: allocated by the filter; reverse maps are not counted for anybody. {targets}.{errors}",
-                TARGETS[0], TARGETS[1]
-            ),
+        let after = |row: &Row, field: fn(&Attacked) -> f64| row.median.attacked.as_ref().map(field);
+        let with_map = |all: Option<f64>, map: Option<f64>| match (all, map) {
+            (Some(all), Some(map)) => format!("{all:.0} ({map:.0})"),
+            (all, _) => number(all, 0),
+        };
+        let mut table = Table::of(&self.rows)
+            .text("filter", |row| row.filter)
+            .number("load", 2, |row| row.load)
+            .number("bits/item", 2, |row| row.median.bits)
+            .number("present", 1, |row| row.median.present)
+            .number("×", 2, |row| row.ratio[0])
+            .number("absent", 1, |row| row.median.absent)
+            .number("×", 2, |row| row.ratio[1])
+            .text("insert", |row| with_map(Some(row.median.insert), row.median.insert_map))
+            .number("×", 2, |row| row.ratio[2])
+            .text("delete", |row| with_map(row.median.delete, row.median.delete_map))
+            .number("bits, attacked", 2, |row| after(row, |a| a.bits))
+            .number("present", 1, |row| after(row, |a| a.present))
+            .number("×", 2, |row| row.ratio[3])
+            .number("absent", 1, |row| after(row, |a| a.absent))
+            .number("×", 2, |row| row.ratio[4])
+            .text("repair", |row| {
+                with_map(after(row, |a| a.repair), row.median.attacked.as_ref().and_then(|a| a.repair_map))
+            })
+            .text("lost", |row| row.lost)
+            .table(
+                format!(
+                    "Filters for {} keys, eps = 2^-8, {} queries per timing, {} rounds, seed {}. {machine}.",
+                    options.keys, options.timing.queries, options.timing.rounds, options.timing.seed
+                ),
+                format!(
+                    "Times in ns of processor time per operation; in brackets, of these, what the reverse map in \
+                     memory takes alone. attacked: after false positives were looked for and reported until all keys \
+                     had a new hash function (or a quarter as many as there are keys). ×: times the plain quotient \
+                     filter's at the same load and in the same round; insertions without the map. Targets: queries {} \
+                     x, insertions {} x. bits/item: allocated by the filter; reverse maps are not counted for anybody. \
+                     {targets}.{errors}",
+                    TARGETS[0], TARGETS[1]
+                ),
+            );
+        // The numbers of its authors, and one of a measurement elsewhere; another machine, so no times.
+        for (load, bits) in [("idle", "11.7"), ("0.90", "12.48")] {
+            let mut quoted = ["AdaptiveQF (C, 2025), quoted", load, bits].map(String::from).to_vec();
+            quoted.resize(table.columns.len(), "-".into());
+            table.rows.push(quoted);
         }
+        table
     }
 }

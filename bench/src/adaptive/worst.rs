@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::Options;
 use crate::adversary::Entry;
 use crate::adversary::subject::{self, Work};
-use crate::stream::{Stream, scramble};
+use crate::measure::progress;
+use crate::stream::{Stream, place, scramble};
 use crate::table::Table;
 
 /// How often each value came up.
@@ -45,7 +46,6 @@ impl Histogram {
     }
 }
 
-/// What operations of one kind cost.
 #[derive(Default, Serialize)]
 struct Cost {
     words: Histogram,
@@ -61,8 +61,7 @@ impl Cost {
     }
 }
 
-/// One filter's operations.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Worst {
     filter: &'static str,
     queries: u64,
@@ -85,26 +84,19 @@ const LOAD: f64 = 0.9;
 /// One operation in eight is an insertion and one a removal where the filter has it, the others are queries of strangers, whose false positives are reported. A third of the queries
 /// are for old false positives, a third of the keys that come were there before.
 pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Error>> {
-    eprint!("\r\x1b[Kworst operation: {}", entry.name);
-    let secret = scramble(options.seed);
+    progress(format_args!("worst operation: {}", entry.name));
+    let seed = options.timing.seed;
+    let secret = scramble(seed);
     let mut subject = (entry.build)(options.keys, [secret, scramble(secret)])?;
-    let mut dice = Stream::new(options.seed);
+    let mut dice = Stream::new(seed);
     let target = (LOAD * options.keys as f64) as usize;
     let mut members: Vec<u64> = (0..target).map(|_| dice.draw() | 1).collect();
     subject.work_all(Work::Insert, &members)?;
     let (mut pool, mut gone): (Vec<u64>, Vec<u64>) = (vec![], vec![]);
-    let mut worst = Worst {
-        filter: entry.name,
-        queries: 0,
-        insert: Cost::default(),
-        delete: Cost::default(),
-        report: Cost::default(),
-        lost: 0,
-        errors: vec![],
-    };
+    let mut worst = Worst { filter: entry.name, ..Worst::default() };
     for _ in 0..options.operations {
         let draw = dice.draw();
-        let at = |n: usize| ((u128::from(scramble(draw)) * n as u128) >> 64) as usize;
+        let at = |n: usize| place(scramble(draw), n);
         let (done, cost) = match draw >> 61 {
             0 if (members.len() as u64) < options.keys => {
                 let key = match gone.is_empty() || !draw.is_multiple_of(3) {
@@ -144,42 +136,38 @@ pub(super) fn run(options: &Options, entry: Entry) -> Result<Worst, Box<dyn Erro
         }
     }
     worst.lost = (members.len() - subject.count(&members)) as u64;
-    eprint!("\r\x1b[K");
+    progress("");
     Ok(worst)
 }
 
 pub(super) fn table(options: &Options, all: &[Worst]) -> Table {
-    let names = ["filter, operation", "how many", "reads, mean", "of", "mean", "p50", "p99", "p99.99", "max"];
     let mut rows = vec![];
     for worst in all {
         for (name, cost) in [("insert", &worst.insert), ("delete", &worst.delete), ("repair", &worst.report)] {
-            for (of, histogram) in [("words", &cost.words), ("map", &cost.accesses)] {
-                let quantiles = [0.5, 0.99, 0.9999, 1.0].map(|share| histogram.quantile(share).to_string());
-                let mut row = vec![
-                    format!("{}, {name}", worst.filter),
-                    histogram.total().to_string(),
-                    format!("{:.4}", cost.reads.mean()),
-                    of.to_string(),
-                    format!("{:.2}", histogram.mean()),
-                ];
-                row.extend(quantiles);
-                rows.push(row);
-            }
+            let histograms = [("words", &cost.words), ("map", &cost.accesses)];
+            rows.extend(histograms.map(|(of, histogram)| (worst.filter, name, cost, of, histogram)));
         }
     }
     let unclean = all.iter().filter(|worst| !worst.is_clean());
     let faults: String =
         unclean.map(|w| format!(" {}: {} keys lost, {}.", w.filter, w.lost, w.errors.join(", "))).collect();
-    Table {
-        head: format!("{} random operations on a filter for {} keys, {LOAD} full.", options.operations, options.keys),
-        columns: names.map(String::from).to_vec(),
-        rows,
-        note: format!(
-            "words: of the filter, read or written by one operation and the moves that it makes, as its statistics say; map: reads and writes of \
-             the reverse map. An operation in eight inserts, one deletes; a third of the queries are for old false positives, and a third of the keys that \
-             come were there before.{faults}"
-        ),
-    }
+    Table::of(rows)
+        .text("filter, operation", |(filter, name, ..)| format!("{filter}, {name}"))
+        .text("how many", |(.., histogram)| histogram.total())
+        .number("reads, mean", 4, |(_, _, cost, ..)| cost.reads.mean())
+        .text("of", |(.., of, _)| of)
+        .number("mean", 2, |(.., histogram)| histogram.mean())
+        .texts(["p50", "p99", "p99.99", "max"], |(.., histogram)| {
+            [0.5, 0.99, 0.9999, 1.0].map(|share| histogram.quantile(share))
+        })
+        .table(
+            format!("{} random operations on a filter for {} keys, {LOAD} full.", options.operations, options.keys),
+            format!(
+                "words: of the filter, read or written by one operation and the moves that it makes, as its statistics \
+                 say; map: reads and writes of the reverse map. An operation in eight inserts, one deletes; a third of \
+                 the queries are for old false positives, and a third of the keys that come were there before.{faults}"
+            ),
+        )
 }
 
 #[cfg(test)]

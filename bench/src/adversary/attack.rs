@@ -1,6 +1,6 @@
-//! a filter + its keys -> somebody who asks, watches the answers, and tells the filter of every mistake.
+//! a filter, its keys -> an adversary who queries, watches the answers, and reports every false positive.
 //!
-//! Keys are odd and strangers even, so nobody has to look up which is which. Every 64th question is followed by one for a key, and in the
+//! Keys are odd and unlisted keys even, which saves looking up which is which. Every 64th question is followed by one for a key, and in the
 //! end all keys are asked for: a filter that loses one has failed, whatever its rate.
 
 use tamis::Digest;
@@ -17,7 +17,6 @@ pub(super) struct Attack {
     pub(super) members: Vec<u64>,
     pub(super) dice: Stream,
     pub(super) meter: Meter,
-    /// What reports cost so far.
     pub(super) reads: u64,
     pub(super) writes: u64,
     pub(super) moved: u64,
@@ -33,7 +32,6 @@ pub(super) struct Attack {
 }
 
 impl Attack {
-    /// Fills the filter.
     pub(super) fn new(subject: Box<dyn Subject>, keys: usize, window: u64, most: u64, seed: u64) -> Attack {
         let mut dice = Stream::new(seed);
         let members: Vec<u64> = (0..keys).map(|_| dice.draw() | 1).collect();
@@ -58,13 +56,12 @@ impl Attack {
         attack
     }
 
-    /// The number of keys.
     pub(super) fn n(&self) -> u64 {
         self.members.len() as u64
     }
 
     pub(super) fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.dice.draw()) * n as u128) >> 64) as usize
+        self.dice.below(n)
     }
 
     /// A key that nobody has asked for before.
@@ -72,7 +69,6 @@ impl Attack {
         self.dice.draw() & !1
     }
 
-    /// Whether there are questions left.
     pub(super) fn goes_on(&self) -> bool {
         self.meter.asked < self.most && self.errors == 0
     }
@@ -92,7 +88,7 @@ impl Attack {
         }
     }
 
-    /// Asks for a stranger, and reports a wrong answer.
+    /// Queries an unlisted key, and reports it if it matches.
     #[inline]
     pub(super) fn ask(&mut self, key: u64) -> bool {
         let yes = self.look(key);
@@ -102,7 +98,7 @@ impl Attack {
         yes
     }
 
-    /// Asks for a stranger, and keeps the answer to itself.
+    /// Queries an unlisted key without reporting it.
     #[inline]
     pub(super) fn look(&mut self, key: u64) -> bool {
         let yes = self.subject.ask(key);
@@ -119,7 +115,7 @@ impl Attack {
         self.count(done);
     }
 
-    /// Reports a key, and says who is behind it.
+    /// Reports a key. Returns the members that it collided with.
     pub(super) fn accuse(&mut self, key: u64) -> Vec<Digest> {
         match self.subject.accused(key) {
             Ok((stats, found)) => {
@@ -148,7 +144,7 @@ impl Attack {
         }
     }
 
-    /// Takes out the key at this place of the members; the last takes its place.
+    /// Removes the key at this place of the members; the last one takes its place.
     pub(super) fn delete(&mut self, at: usize) -> u64 {
         let key = self.members.swap_remove(at);
         let done = self.subject.work(Work::Delete, key);
@@ -158,7 +154,7 @@ impl Attack {
         key
     }
 
-    /// Takes a key out and puts it in again.
+    /// Removes a key and inserts it again.
     pub(super) fn shake(&mut self, key: u64) {
         let out = self.subject.work(Work::Delete, key);
         self.done(out);
@@ -166,7 +162,7 @@ impl Attack {
         self.done(back);
     }
 
-    /// So many new false positives, each reported; fewer if a quarter of the questions left does not find them: at low rates the rest is for what comes after.
+    /// Finds `count` new false positives and reports each; fewer if a quarter of the remaining queries does not find them, so that some are left for the trial.
     pub(super) fn find(&mut self, count: usize) -> Vec<u64> {
         let mut found = Vec::with_capacity(count);
         let until = self.meter.asked + self.most.saturating_sub(self.meter.asked) / 4;
@@ -179,7 +175,7 @@ impl Attack {
         found
     }
 
-    /// Asks for all of a pool, and says how many came through.
+    /// Queries a whole pool. Returns how many matched.
     pub(super) fn replay(&mut self, pool: &[u64]) -> u64 {
         pool.iter().filter(|&&key| self.ask(key)).count() as u64
     }

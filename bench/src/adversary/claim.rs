@@ -12,7 +12,6 @@ use serde::Serialize;
 /// The probability beyond three sigma, on one side.
 pub(crate) const CHANCE: f64 = 0.00135;
 
-/// A claim about a filter.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Claim {
     pub(super) what: String,
@@ -21,12 +20,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Measured must not be more than `limit`.
     pub(super) fn new(what: impl Into<String>, measured: f64, limit: f64) -> Claim {
         Claim { what: what.into(), measured, limit }
     }
 
-    /// So many wrong answers of so many, at a rate.
+    /// At most as many wrong answers as a filter of this rate gives.
     pub(super) fn rate(what: impl Into<String>, wrong: u64, asked: u64, rate: f64) -> Claim {
         Claim::new(what, wrong as f64, most(rate * asked as f64, CHANCE) as f64)
     }
@@ -72,6 +70,7 @@ fn ln_factorial(k: f64) -> f64 {
 }
 
 /// Counts wrong answers: in all, in each window, and in any `span` queries in a row.
+#[derive(Default)]
 pub(super) struct Meter {
     pub(super) asked: u64,
     pub(super) wrong: u64,
@@ -87,17 +86,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(window: u64, span: u64) -> Meter {
-        let window = window.max(1);
-        Meter {
-            asked: 0,
-            wrong: 0,
-            window,
-            in_window: 0,
-            windows: Vec::new(),
-            span,
-            recent: VecDeque::new(),
-            worst_span: 0,
-        }
+        Meter { window: window.max(1), span, ..Meter::default() }
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! stacks and exact bits that learn -> subjects: they have all keys from the start, and no reverse map.
 //!
-//! They remember false positives; they do not promise to hold off anybody. They are here to be looked at.
+//! They remember false positives but promise nothing against an adversary; they are shown for comparison.
 
 use std::cell::RefCell;
 
@@ -14,12 +14,12 @@ use super::subject::{Cost, Subject, Work};
 /// Bits per key at which one Bloom filter has the rate.
 const BITS: f64 = 11.55;
 
-/// A filter that is built when its last key has come.
+/// A filter that is built when its last key has been inserted.
 pub(super) struct Learning<F> {
     capacity: u64,
     key: [u64; 2],
     keys: Vec<u64>,
-    /// It counts what it refuses, and is asked by many.
+    /// Queries change it, because it counts what it rejects.
     filter: RefCell<Option<F>>,
 }
 
@@ -29,7 +29,6 @@ impl<F> Learning<F> {
     }
 }
 
-/// What the two have in common.
 pub(super) trait Learner: Sized {
     fn build(keys: &mut Vec<u64>, key: [u64; 2]) -> Result<Self, String>;
     fn has(&mut self, key: u64) -> bool;

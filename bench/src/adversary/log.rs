@@ -1,4 +1,4 @@
-//! calls of a reverse map -> a log of them: who was accused, and what the map alone costs.
+//! calls of a reverse map -> a log of them: which keys it named, and what the map alone costs.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -6,14 +6,13 @@ use std::hint::black_box;
 use tamis::Digest;
 use tamis::adaptive::{Memory, ReverseMap};
 
-/// A map in memory that can be listened to.
+/// A map in memory whose calls can be logged.
 #[derive(Default)]
 pub(crate) struct Watched {
     pub(crate) map: Memory,
     log: Option<Log>,
 }
 
-/// One call.
 enum Call {
     File(Digest, u64),
     Unfile(Digest, u64),
@@ -56,7 +55,6 @@ impl Log {
         found
     }
 
-    /// Does the same calls to another map.
     pub(crate) fn replay(&self, map: &mut Memory) {
         let mut answer = Vec::new();
         for call in &self.0 {

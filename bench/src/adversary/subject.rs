@@ -36,31 +36,29 @@ impl From<ChangeStats> for Cost {
     }
 }
 
-/// A filter with whatever it needs beside it.
+/// A filter, with its reverse map where it has one.
 pub(crate) trait Subject {
-    /// Whether the key may be in the set.
     fn ask(&self, key: u64) -> bool;
 
-    /// Puts in a key that is not there, takes one out that is, or reports a key that is not in the set though the filter said so.
+    /// Inserts a key that is not there, removes one that is, or reports a false positive.
     fn work(&mut self, work: Work, key: u64) -> Result<Cost, String>;
 
     /// Bits of the filter, without its reverse map.
     fn bits(&self) -> u64;
 
-    /// The share of strangers it promises to let through at most.
+    /// The fpr that it promises.
     fn fpr(&self) -> f64;
 
-    /// How often all keys have got a new hash function, if they ever do.
+    /// How often all keys have moved to a new hash function, if they ever do.
     fn epoch(&self) -> Option<u64> {
         None
     }
 
-    /// Whether keys can be taken out.
     fn deletes(&self) -> bool {
         true
     }
 
-    /// The keys that the filter was told to be behind this false positive, as it reports it. Empty: nobody tells.
+    /// Reports a false positive. Returns the members that the reverse map named; none without a map.
     fn accused(&mut self, key: u64) -> Result<(Cost, Vec<Digest>), String> {
         self.work(Work::Report, key).map(|stats| (stats, Vec::new()))
     }
@@ -73,7 +71,7 @@ pub(crate) trait Subject {
         self.work_all(work, keys).map(|_| None)
     }
 
-    /// Keys it says yes to. One call for all, so that the calls inside are direct.
+    /// How many of these keys match. One call for all, so that the calls inside are direct.
     fn count(&self, keys: &[u64]) -> usize {
         keys.iter().filter(|&&key| self.ask(key)).count()
     }
@@ -172,7 +170,7 @@ impl<F: Adapt> Subject for Adaptive<F> {
     }
 }
 
-/// A filter that cannot be told anything.
+/// A filter that learns nothing from reports.
 pub(crate) struct Plain<F> {
     filter: F,
     hasher: Hasher,
@@ -193,57 +191,76 @@ pub(crate) fn bloom(capacity: u64, rate: f64, key: [u64; 2]) -> Result<Plain<Blo
     })
 }
 
-impl Subject for Plain<Quotient> {
-    #[inline]
-    fn ask(&self, key: u64) -> bool {
-        self.filter.contains(key).unwrap_or(false)
-    }
+pub(crate) trait Ordinary {
+    const REMOVES: bool;
+    fn has(&self, key: u64) -> bool;
+    fn add(&mut self, key: u64) -> Result<(), String>;
+    /// Whether the key was there to be removed.
+    fn take(&mut self, key: u64) -> Result<bool, String>;
+    fn bytes(&self) -> usize;
+}
+
+impl Ordinary for Quotient {
+    const REMOVES: bool = true;
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
-        match work {
-            Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
-            Work::Delete => match self.filter.remove(key) {
-                Ok(true) => {}
-                Ok(false) => return Err("a key was not found".into()),
-                Err(e) => return Err(e.to_string()),
-            },
-            Work::Report => {}
-        }
-        Ok(Cost { changed: work != Work::Report, ..Cost::default() })
+    fn has(&self, key: u64) -> bool {
+        self.contains(key).unwrap_or(false)
     }
 
-    fn bits(&self) -> u64 {
-        // A snapshot is the table and a few dozen bytes.
-        8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
+    fn add(&mut self, key: u64) -> Result<(), String> {
+        self.insert(key).map_err(|e| e.to_string())
     }
 
-    fn fpr(&self) -> f64 {
-        super::RATE
+    fn take(&mut self, key: u64) -> Result<bool, String> {
+        self.remove(key).map_err(|e| e.to_string())
     }
 
-    fn digest(&self, key: u64) -> Digest {
-        self.hasher.integer(key)
+    /// A snapshot is the table and a few dozen bytes.
+    fn bytes(&self) -> usize {
+        self.snapshot().map_or(0, |bytes| bytes.len())
     }
 }
 
-impl Subject for Plain<Bloom> {
+impl Ordinary for Bloom {
+    const REMOVES: bool = false;
+
     #[inline]
-    fn ask(&self, key: u64) -> bool {
-        self.filter.contains(key).unwrap_or(false)
+    fn has(&self, key: u64) -> bool {
+        self.contains(key).unwrap_or(false)
     }
 
+    fn add(&mut self, key: u64) -> Result<(), String> {
+        self.insert(key).map_err(|e| e.to_string())
+    }
+
+    fn take(&mut self, _: u64) -> Result<bool, String> {
+        Err("a Bloom filter does not delete".into())
+    }
+
+    fn bytes(&self) -> usize {
+        self.snapshot().map_or(0, |bytes| bytes.len())
+    }
+}
+
+impl<F: Ordinary> Subject for Plain<F> {
+    #[inline]
+    fn ask(&self, key: u64) -> bool {
+        self.filter.has(key)
+    }
+
+    #[inline]
     fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
         match work {
-            Work::Insert => self.filter.insert(key).map_err(|e| e.to_string())?,
-            Work::Delete => return Err("a Bloom filter does not delete".into()),
-            Work::Report => {}
+            Work::Insert => self.filter.add(key)?,
+            Work::Delete if !self.filter.take(key)? => return Err("a key was not found".into()),
+            Work::Delete | Work::Report => {}
         }
         Ok(Cost { changed: work != Work::Report, ..Cost::default() })
     }
 
     fn bits(&self) -> u64 {
-        8 * self.filter.snapshot().map_or(0, |bytes| bytes.len() as u64)
+        8 * self.filter.bytes() as u64
     }
 
     fn fpr(&self) -> f64 {
@@ -251,7 +268,7 @@ impl Subject for Plain<Bloom> {
     }
 
     fn deletes(&self) -> bool {
-        false
+        F::REMOVES
     }
 
     fn digest(&self, key: u64) -> Digest {
@@ -302,31 +319,23 @@ pub(crate) fn qfilter(capacity: u64, rate: f64) -> Result<Plain<qfilter::Filter>
 }
 
 #[cfg(feature = "peers")]
-impl Subject for Plain<qfilter::Filter> {
-    #[inline]
-    fn ask(&self, key: u64) -> bool {
-        self.filter.contains(key)
-    }
+impl Ordinary for qfilter::Filter {
+    const REMOVES: bool = true;
 
     #[inline]
-    fn work(&mut self, work: Work, key: u64) -> Result<Cost, String> {
-        match work {
-            Work::Insert => self.filter.insert_duplicated(key).map_err(|e| format!("{e:?}"))?,
-            Work::Delete if !self.filter.remove(key) => return Err("a key was not found".into()),
-            Work::Delete | Work::Report => {}
-        }
-        Ok(Cost { changed: work != Work::Report, ..Cost::default() })
+    fn has(&self, key: u64) -> bool {
+        self.contains(key)
     }
 
-    fn bits(&self) -> u64 {
-        8 * self.filter.memory_usage() as u64
+    fn add(&mut self, key: u64) -> Result<(), String> {
+        self.insert_duplicated(key).map_err(|e| format!("{e:?}"))
     }
 
-    fn fpr(&self) -> f64 {
-        super::RATE
+    fn take(&mut self, key: u64) -> Result<bool, String> {
+        Ok(self.remove(key))
     }
 
-    fn digest(&self, key: u64) -> Digest {
-        self.hasher.integer(key)
+    fn bytes(&self) -> usize {
+        self.memory_usage()
     }
 }

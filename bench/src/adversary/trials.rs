@@ -1,4 +1,4 @@
-//! an attack -> claims: the ways in which an adversary tries to be let in more often than promised.
+//! an attack -> claims: the ways in which an adversary tries to match more often than the fpr allows.
 //!
 //! All of them see only answers, but one (the second half of [`reinsert`]), which is told the key behind a false positive.
 
@@ -12,75 +12,46 @@ use super::attack::Attack;
 use super::claim::Claim;
 use super::subject::Work;
 
-/// A way to attack.
+/// A way to attack. Its number is a part of the seed of its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Trial {
-    /// Strangers that were never asked for before.
-    Fresh,
+    /// Strangers that were never queried before.
+    Fresh = 0,
     /// Found false positives, a thousand times each.
-    Replay,
+    Replay = 1,
     /// Fresh, replayed and neighbouring keys, for 10 n/eps queries.
-    Mixed,
+    Mixed = 2,
     /// The pool again and again, while the frontier goes round.
-    Crossing,
-    /// Keys that were false in two epochs.
-    Survivors,
-    /// Keys that were false twice within a few passes over the pool, a thousand times each.
-    Concentrate,
-    /// Fresh, replayed, neighbouring and removed keys, while keys come and go; half of those that come were there before.
-    Churn,
-    /// Keys that were removed: at once, after the report, a tenth of all keys later, in a window, among fresh keys.
-    Removed,
+    Crossing = 3,
+    /// Keys that were false positives in two epochs.
+    Survivors = 4,
+    /// Keys that were false positives twice within a few passes over the pool, a thousand times each.
+    Concentrate = 5,
+    /// Fresh, replayed, neighbouring and removed keys, while keys come and go; half of the new ones were there before.
+    Churn = 6,
+    /// Keys are removed and inserted again, and the pool is replayed.
+    Reinsert = 9,
+    /// Removed keys: at once, after the report, a tenth of all keys later, in a window, among fresh keys.
+    Removed = 7,
     /// Old false positives and removed keys, each time a sixteenth of all keys has moved to the next hash function.
-    Timed,
-    /// Keys are taken out and put in again, and the pool is replayed.
-    Reinsert,
+    Timed = 8,
     /// Bits per item over five epochs.
-    Space,
+    Space = 10,
     /// Accesses of the reverse map.
-    Reads,
+    Reads = 11,
 }
 
-pub(super) const ALL: [Trial; 12] = [
-    Trial::Fresh,
-    Trial::Replay,
-    Trial::Mixed,
-    Trial::Crossing,
-    Trial::Survivors,
-    Trial::Concentrate,
-    Trial::Churn,
-    Trial::Reinsert,
-    Trial::Removed,
-    Trial::Timed,
-    Trial::Space,
-    Trial::Reads,
-];
-
 impl Trial {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Trial::Fresh => "fresh",
-            Trial::Replay => "replay",
-            Trial::Mixed => "mixed",
-            Trial::Crossing => "crossing",
-            Trial::Survivors => "survivors",
-            Trial::Concentrate => "concentrate",
-            Trial::Churn => "churn",
-            Trial::Reinsert => "reinsert",
-            Trial::Removed => "removed",
-            Trial::Timed => "timed",
-            Trial::Space => "space",
-            Trial::Reads => "reads",
-        }
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
-    /// Whether keys are taken out.
     pub(super) fn deletes(self) -> bool {
         matches!(self, Trial::Churn | Trial::Reinsert | Trial::Removed)
     }
 
-    /// Carries it out. `steps`: the keys that a report moves, as the filter promises.
+    /// Runs the trial. `steps`: the keys that a report moves, as the filter promises.
     pub(super) fn run(self, attack: &mut Attack, steps: f64) -> Vec<Claim> {
         match self {
             Trial::Fresh => fresh(attack),
@@ -244,7 +215,7 @@ fn concentrate(attack: &mut Attack) -> Vec<Claim> {
     wrong += times.iter().map(|&times| u64::from(times)).sum::<u64>();
     let chosen: Vec<u64> = pool.iter().zip(&times).filter(|pair| *pair.1 >= 2).map(|pair| *pair.0).collect();
     let mut claims = vec![Claim::rate(format!("of {asked} replays"), wrong, asked, rate)];
-    // Nobody was false twice: then there is nobody to hammer, which the claim above is about.
+    // No key was a false positive twice, so there is none to repeat.
     if chosen.is_empty() {
         return claims;
     }
@@ -403,7 +374,7 @@ fn reinsert(attack: &mut Attack) -> Vec<Claim> {
     claims
 }
 
-/// Who knows the key behind a false positive has that one taken out and put in again.
+/// An adversary who knows the member behind a false positive has it removed and inserted again.
 fn accused(attack: &mut Attack, rate: f64) -> Option<Claim> {
     /// False positives, and how often each is tried.
     const PAIRS: usize = 1000;

@@ -10,7 +10,7 @@ use super::{Options, Report};
 use crate::listed::Row;
 use crate::ours;
 use crate::stream::Stream;
-use crate::table::{Table, number};
+use crate::table::{Table, rows_of};
 
 /// Negatives per key, and the share of them that may pass.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -29,7 +29,7 @@ impl Wanted {
     }
 }
 
-/// What is measured unless something else is asked for.
+/// The default.
 pub(super) const DEFAULT: [Wanted; 7] = [
     Wanted::new(10.0, 0.03),
     Wanted::new(10.0, 0.01),
@@ -58,7 +58,6 @@ impl FromStr for Wanted {
     }
 }
 
-/// All structures at one lambda and one share.
 #[derive(Serialize)]
 pub(super) struct Group {
     wanted: Wanted,
@@ -68,7 +67,6 @@ pub(super) struct Group {
     pub(super) rows: Vec<Row>,
 }
 
-/// Measures what the options name.
 pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     let group = |&wanted: &Wanted| {
         let (keys, negatives) = options.sizes(wanted.lambda);
@@ -79,57 +77,30 @@ pub(super) fn run(options: &Options, stream: &mut Stream) -> Vec<Group> {
     options.shares.iter().map(group).collect()
 }
 
-/// The results as Markdown.
 pub(super) fn table(groups: &[Group], report: &Report<'_>) -> Table {
-    let columns = [
-        "lambda, structure",
-        "keys",
-        "may pass %",
-        "pass %",
-        "bits/key",
-        "bound",
-        "over",
-        "build",
-        "build, 2 threads",
-        "member",
-        "negative",
-        "member batch",
-        "negative batch",
-        "peak bits/element",
-        "wrong",
-    ];
-    let cells = |group: &Group, row: &Row| {
-        let sample = row.median.as_ref();
-        let elements = (group.keys + group.negatives) as f64;
-        let bits = sample.map(|s| s.bits / group.keys as f64);
-        vec![
-            format!("{}, {}", group.wanted.lambda, row.name),
-            group.keys.to_string(),
-            format!("{}", group.wanted.share * 100.0),
-            number(row.passed.map(|passed| passed * 100.0 / group.negatives as f64), 4),
-            number(bits, 3),
-            number(Some(group.bound), 3),
-            number(bits.map(|bits| bits / group.bound), 3),
-            number(sample.map(|s| s.build * 1e6 / elements), 1),
-            number(sample.and_then(|s| s.build_twice).map(|ms| ms * 1e6 / elements), 1),
-            number(sample.map(|s| s.members), 1),
-            number(sample.map(|s| s.negatives), 1),
-            number(sample.and_then(|s| s.members_batch), 1),
-            number(sample.and_then(|s| s.negatives_batch), 1),
-            number(sample.map(|s| s.peak / elements), 0),
-            row.wrong.describe(),
-        ]
-    };
-    let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| cells(group, row)));
-    Table {
-        head: format!("A share of the negatives may pass, {}", report.setting()),
-        columns: columns.map(String::from).to_vec(),
-        rows: rows.collect(),
-        note: "over: bits over the bound f(share, lambda). pass: the share of the listed negatives that pass; more than \
-               may pass is wrong, except for the filter that is told nothing. Times and memory as in the table of exact \
-               membership."
-            .into(),
-    }
+    let elements = |group: &Group| (group.keys + group.negatives) as f64;
+    Table::of(rows_of(groups, |group| &group.rows))
+        .text("lambda, structure", |(group, row)| format!("{}, {}", group.wanted.lambda, row.name))
+        .text("keys", |(group, _)| group.keys)
+        .text("may pass %", |(group, _)| group.wanted.share * 100.0)
+        .number("pass %", 4, |(group, row)| row.passed.map(|passed| passed * 100.0 / group.negatives as f64))
+        .number("bits/key", 3, |(group, row)| row.median(|s| s.bits / group.keys as f64))
+        .number("bound", 3, |(group, _)| group.bound)
+        .number("over", 3, |(group, row)| row.median(|s| s.bits / group.keys as f64 / group.bound))
+        .number("build", 1, |(group, row)| row.median(|s| s.build * 1e6 / elements(group)))
+        .number("build, 2 threads", 1, |(group, row)| row.median(|s| Some(s.build_twice? * 1e6 / elements(group))))
+        .number("member", 1, |(_, row)| row.median(|s| s.members))
+        .number("negative", 1, |(_, row)| row.median(|s| s.negatives))
+        .number("member batch", 1, |(_, row)| row.median(|s| s.members_batch))
+        .number("negative batch", 1, |(_, row)| row.median(|s| s.negatives_batch))
+        .number("peak bits/element", 0, |(group, row)| row.median(|s| s.peak / elements(group)))
+        .text("wrong", |(_, row)| row.wrong.describe())
+        .table(
+            format!("A share of the negatives may pass, {}", report.setting()),
+            "over: bits over the bound f(share, lambda). pass: the share of the listed negatives that pass; more than \
+             may pass is wrong, except for the filter that is told nothing. Times and memory as in the table of exact \
+             membership.",
+        )
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 70.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
-/// The height of a line of labels.
 const LABEL: f64 = 16.0;
 /// Height of a heading, and the space between panels or groups.
 const HEADING: f64 = 26.0;
@@ -19,7 +18,6 @@ const SPACE: f64 = 12.0;
 const TEXT: u32 = 13;
 const TICK: u32 = 12;
 
-/// One direction of a chart.
 pub(super) struct Axis {
     /// What is drawn, with its unit.
     pub(super) title: String,
@@ -42,7 +40,6 @@ impl Axis {
     }
 }
 
-/// Where a series is named.
 #[derive(Clone, Copy)]
 pub(super) enum Label {
     /// To the right of the chart, at the height of its last point.
@@ -51,7 +48,6 @@ pub(super) enum Label {
     At(f64, f64, Anchor),
 }
 
-/// How a line is drawn.
 #[derive(Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Style {
@@ -79,10 +75,8 @@ pub(super) struct Panel {
     pub(super) series: Vec<Series>,
 }
 
-/// Everything in a chart.
 pub(super) struct Chart {
     pub(super) title: String,
-    /// What was built.
     pub(super) subtitle: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -178,7 +172,6 @@ impl Chart {
     }
 }
 
-/// A bar of a group.
 pub(super) struct Bar {
     pub(super) name: String,
     pub(super) colour: Colour,

@@ -29,7 +29,6 @@ use super::formula;
 use super::svg::{Anchor, Colour};
 use crate::record::Line;
 
-/// A picture.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plot {
@@ -42,7 +41,6 @@ pub(super) struct Plot {
     /// Numbers of the elements of lists, called `at`, where the record has them in words only.
     #[serde(default)]
     at: Vec<f64>,
-    /// What all rows must have.
     #[serde(default)]
     r#where: Where,
     #[serde(default = "right")]
@@ -55,7 +53,6 @@ pub(super) struct Plot {
     groups: Vec<Group>,
 }
 
-/// Room for the names of lines.
 fn right() -> f64 {
     170.0
 }
@@ -297,7 +294,6 @@ impl Group {
 }
 
 impl Plot {
-    /// The picture of a record.
     pub(super) fn draw(&self, lines: &[Line]) -> Result<String, String> {
         let first = found(lines, &[&self.r#where])?[0];
         let (x, subtitle) = (self.x.axis(), filled(&self.subtitle, first)?);

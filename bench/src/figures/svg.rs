@@ -14,11 +14,10 @@ use serde::Deserialize;
 pub(super) enum Colour {
     /// Text and axes.
     Ink,
-    /// What is said in passing.
+    /// Secondary text.
     Faint,
-    /// Lines of the grid.
     Grid,
-    /// What nothing can go below, or what was promised.
+    /// A lower bound, or a promise.
     Bound,
     /// What the library does unless another structure is named: steered ribbons, plans for a workload, frozen indexes,
     /// broom filters.
@@ -30,7 +29,6 @@ pub(super) enum Colour {
     Fuse4,
     Bloom,
     SplitBlock,
-    /// Layers of Bloom filters.
     BloomLayers,
     Cuckoo,
     Quotient,
@@ -72,7 +70,6 @@ impl Colour {
     }
 }
 
-/// Where a text is held.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Anchor {
@@ -81,7 +78,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A picture that grows.
 pub(super) struct Svg {
     width: f64,
     height: f64,
@@ -125,7 +121,6 @@ impl Svg {
         ));
     }
 
-    /// A heading.
     pub(super) fn heading(&mut self, (x, y): (f64, f64), size: u32, text: &str) {
         let text = escape(text);
         self.push(format_args!(
@@ -172,7 +167,6 @@ impl Svg {
         ));
     }
 
-    /// The whole file.
     pub(super) fn finish(self) -> String {
         let Svg { width, height, title, body, used } = self;
         let rules = |dark: bool| -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tamis::{Base, Digest, Effort, Filter, Hasher, KeyType, Kind, Layout};
 
-use super::built;
+use super::{built, digests};
 use crate::listed::{Listed, Made};
 
 /// A build on both lists.
@@ -85,20 +85,19 @@ pub fn from_keys(name: &str, kind: Kind, rate: Option<f64>) -> Listed {
 }
 
 fn from_digests(name: &str, kind: Kind) -> Listed {
-    let hasher = || Hasher::seeded(0);
-    let digests = move |keys: &[u64]| -> Arc<Vec<Digest>> {
-        let mut digests: Vec<Digest> = keys.iter().map(|&key| hasher().integer(key)).collect();
-        digests.sort_unstable();
-        digests.into()
-    };
-    let prepare = move |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
+    let prepare = |keys: &[u64], negatives: &[u64]| (digests(keys), digests(negatives));
     let build =
         move |(keys, negatives): &(Arc<Vec<Digest>>, Arc<Vec<Digest>>), threads| -> Result<Made, Box<dyn Error>> {
-            let build = tamis::build_digests(Arc::clone(keys), hasher(), KeyType::Integer)
+            let build = tamis::build_digests(Arc::clone(keys), Hasher::seeded(0), KeyType::Integer)
                 .exclude_digests(Arc::clone(negatives));
             Ok(made(build.exact().kind(kind).threads(threads).finish()?))
         };
     Listed::prepared(format!("{name}, from digests"), prepare, build)
+}
+
+/// How many of these keys match.
+pub fn matches<K: tamis::Key>(filter: &Filter, keys: &[K]) -> Result<usize, tamis::Error> {
+    Ok(filter.contains_many(keys)?.into_iter().filter(|&yes| yes).count())
 }
 
 /// A filter of the library as something to measure.

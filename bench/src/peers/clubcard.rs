@@ -19,7 +19,6 @@ use crate::stream::scramble;
 /// Words of an equation: what Mozilla uses.
 const WORDS: usize = 4;
 
-/// What is built.
 pub(crate) type Card = Clubcard<WORDS, (), ()>;
 
 /// The name of a block; a byte is enough for one that is alone.
@@ -37,7 +36,6 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// A key to ask for.
     #[inline]
     pub(crate) fn new(block: Block, key: u64) -> Item {
         Item { bytes: key.to_le_bytes(), block, included: false }
@@ -91,7 +89,6 @@ impl Queryable<WORDS> for Item {
     }
 }
 
-/// Keys and negatives of one block.
 pub(crate) struct Part<K, N> {
     pub(crate) block: Block,
     pub(crate) keys: K,

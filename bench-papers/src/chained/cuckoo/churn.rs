@@ -7,7 +7,7 @@ use tamis::Othello;
 use tamis::internals::table::Cascade;
 use tamis::table::{Predictor, TableBuilder};
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
 use super::super::Options;
 use super::emoma::Emoma;
@@ -17,11 +17,10 @@ use super::{LOAD, draw, filled, percent, wrong};
 /// Turnovers after which predictions are checked.
 const MARKS: [f64; 6] = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0];
 
-/// Checks for every turnover.
 const CHECKS: usize = 20;
 
 /// A predictor through three turnovers.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Churned {
     name: String,
     load: f64,
@@ -31,11 +30,9 @@ pub(super) struct Churned {
     /// How often the predictor was built again, and how many keys were read for it, per change.
     resets: Option<u64>,
     reread: Option<f64>,
-    /// The largest size.
     mbit: f64,
     /// Keys in first buckets over keys in second ones, at the end.
     lambda: Option<f64>,
-    /// Keys in the stash at the end.
     stash: Option<usize>,
     /// Whether it may not be wrong.
     exact: bool,
@@ -157,24 +154,18 @@ impl Live for Emoma {
 /// Replaces keys for three turnovers, with a get after each change.
 fn churn(name: &str, live: &mut impl Live, mut keys: Vec<u64>, stream: &mut Stream) -> Result<Churned, Box<dyn Error>> {
     let many = keys.len();
-    let pick = |stream: &mut Stream| ((u128::from(stream.draw()) * many as u128) >> 64) as usize;
     let mut row = Churned {
         name: name.into(),
         load: LOAD,
         wrong: vec![percent(live.wrong(&keys), many)],
-        worst: 0.0,
-        resets: None,
-        reread: None,
         mbit: live.bits() / 1e6,
-        lambda: None,
-        stash: None,
-        exact: false,
+        ..Churned::default()
     };
     for step in 1..=3 * many {
-        let at = pick(stream);
+        let at = stream.below(many);
         let new = stream.draw().max(1);
         live.replace(std::mem::replace(&mut keys[at], new), new)?;
-        let other = keys[pick(stream)];
+        let other = keys[stream.below(many)];
         live.get(other)?;
         let is_mark = MARKS.iter().any(|mark| (mark * many as f64) as usize == step);
         if is_mark || step % (many / CHECKS).max(1) == 0 {
@@ -189,7 +180,6 @@ fn churn(name: &str, live: &mut impl Live, mut keys: Vec<u64>, stream: &mut Stre
     Ok(row)
 }
 
-/// A table of tamis.
 fn ours(predictor: Predictor, keys: &[u64], buckets: usize, stream: &mut Stream) -> Result<Churned, Box<dyn Error>> {
     let capacity = buckets as u64 * 45 / 100;
     let mut table = TableBuilder::with_capacity(capacity).slots(1).predictor(predictor).build::<u64, ()>()?;
@@ -255,24 +245,23 @@ impl Churned {
 }
 
 pub(super) fn table(rows: &[Churned], options: &Options) -> Table {
-    let row = |row: &Churned| {
-        let wrong = row.wrong.iter().chain([&row.worst]).map(|wrong| format!("{wrong:.3}"));
-        let start = [row.name.clone(), format!("{:.2}", row.load)].into_iter().chain(wrong);
-        let resets = row.resets.map(|resets| resets as f64);
-        let stash = row.stash.map(|keys| keys as f64);
-        let rest = [number(resets, 0), number(row.reread, 1), format!("{:.4}", row.mbit)];
-        start.chain(rest).chain([number(row.lambda, 3), number(stash, 0)]).collect()
-    };
-    let marks = MARKS.map(|mark| format!("{mark}"));
-    let columns = ["predictor", "load"].map(String::from).into_iter().chain(marks);
-    let rest = ["worst", "resets", "read again", "Mbit", "lambda", "stash"].map(String::from);
-    Table {
-        head: format!(
-            "Churn, not in the paper: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, another comes, one get.",
-            options.n
-        ),
-        columns: columns.chain(rest).collect(),
-        rows: rows.iter().map(row).collect(),
-        note: "Read again: keys that resets read, per change. Mbit: the most. Lambda: at the end; Theorem 5.2 has 2.209 without removals.".into(),
-    }
+    Table::of(rows)
+        .text("predictor", |row| &row.name)
+        .number("load", 2, |row| row.load)
+        .numbers(MARKS.map(|mark| mark.to_string()), 3, |row| row.wrong.iter().copied())
+        .number("worst", 3, |row| row.worst)
+        .number("resets", 0, |row| row.resets.map(|resets| resets as f64))
+        .number("read again", 1, |row| row.reread)
+        .number("Mbit", 4, |row| row.mbit)
+        .number("lambda", 3, |row| row.lambda)
+        .number("stash", 0, |row| row.stash.map(|keys| keys as f64))
+        .table(
+            format!(
+                "Churn, not in the paper: keys predicted wrongly, %, after so many turnovers; {} slots, a key leaves, \
+                 another comes, one get.",
+                options.n
+            ),
+            "Read again: keys that resets read, per change. Mbit: the most. Lambda: at the end; Theorem 5.2 has 2.209 \
+             without removals.",
+        )
 }

@@ -8,15 +8,12 @@ use tamis_bench::stream::{Stream, scramble};
 
 use super::pair::bucket;
 
-/// Steps of an insertion.
 const MAX_STEPS: usize = 1000;
 
 pub(super) struct Emoma {
     tables: [Vec<Vec<u64>>; 2],
     slots: usize,
-    /// Counters of a block.
     block: usize,
-    /// Counters of a key.
     hashes: u32,
     counters: Vec<u8>,
     pub(super) stash: Vec<u64>,
@@ -34,12 +31,10 @@ impl Emoma {
         4 * self.counters.len()
     }
 
-    /// The bucket of a key in a table.
     pub(super) fn bucket(&self, key: u64, second: bool) -> usize {
         bucket(key, second, self.tables[0].len())
     }
 
-    /// What a bucket holds.
     pub(super) fn held(&self, second: bool, bucket: usize) -> &[u64] {
         &self.tables[usize::from(second)][bucket]
     }

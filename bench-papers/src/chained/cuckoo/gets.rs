@@ -9,7 +9,7 @@ use tamis::Hasher;
 use tamis::table::{Predictor, TableBuilder};
 use tamis_bench::measure::{median, wall};
 use tamis_bench::stream::Stream;
-use tamis_bench::table::{Table, number};
+use tamis_bench::table::Table;
 
 use super::super::Options;
 use super::emoma::Emoma;
@@ -18,7 +18,6 @@ use super::predict::{OneBloom, Predict, formula_bits};
 use super::slow::{Flat, Name, Record, Slow, name};
 use super::{LOAD, filled};
 
-/// A table and its predictor.
 #[derive(Serialize)]
 pub(super) struct Rival {
     name: String,
@@ -28,18 +27,15 @@ pub(super) struct Rival {
     /// Buckets read per get, of keys that are there and of others.
     present: f64,
     absent: f64,
-    /// Keys that are kept next to the table.
     stash: Option<usize>,
     /// Microseconds per get of a key that is there, by latency.
     micros: Vec<f64>,
-    /// Gets with a wrong answer.
     wrong: usize,
 }
 
 /// Looks up a key in a store of a latency, and adds the buckets that it has read.
 type Get<'a> = &'a dyn Fn(&Name, Duration, &Cell<u64>) -> Option<Record>;
 
-/// What keys are looked up.
 struct Work<'a> {
     options: &'a Options,
     present: Vec<Name>,
@@ -65,14 +61,14 @@ impl Work<'_> {
         };
         let (present, absent) = (count(&self.present, true), count(&self.absent, false));
         let micros = |&latency: &f64| {
-            let many = (0.2e6 / latency.max(0.5)).min(self.options.queries as f64) as usize;
+            let many = (0.2e6 / latency.max(0.5)).min(self.options.timing.queries as f64) as usize;
             let latency = Duration::from_nanos((latency * 1e3) as u64);
             let round = |round: usize| {
                 let names = self.present.iter().cycle().skip(round * 7919 % self.present.len()).take(many);
                 let (_, time) = wall(|| names.filter(|name| get(name, latency, &reads).is_some()).count());
                 time.as_secs_f64() * 1e6 / many.max(1) as f64
             };
-            median((0..self.options.rounds).map(round)).unwrap_or_default()
+            median((0..self.options.timing.rounds).map(round)).unwrap_or_default()
         };
         let micros = self.options.latencies.iter().map(micros).collect();
         let bits_per_key = bits / self.present.len() as f64;
@@ -194,24 +190,25 @@ impl Rival {
 }
 
 pub(super) fn table(rivals: &[Rival], options: &Options) -> Table {
-    let row = |rival: &Rival| {
-        let numbers = [rival.mbit, rival.bits_per_key, rival.present, rival.absent].map(|x| format!("{x:.3}"));
-        let stash = number(rival.stash.map(|keys| keys as f64), 0);
-        let times = rival.micros.iter().map(|micros| format!("{micros:.2}"));
-        let start = [rival.name.clone(), format!("{:.2}", rival.load)].into_iter().chain(numbers);
-        start.chain([stash]).chain(times).chain([rival.wrong.to_string()]).collect()
-    };
-    let first = ["table", "load", "Mbit", "bits/key", "reads, present", "reads, absent", "stash"].map(String::from);
-    let times = options.latencies.iter().map(|latency| format!("get at {latency} us"));
-    Table {
-        head: format!(
-            "Figure 10 (b): {} slots, keys of 36 bytes, values of 64, a store that takes so long to read a bucket.",
-            options.n
-        ),
-        columns: first.into_iter().chain(times).chain(["wrong".into()]).collect(),
-        rows: rivals.iter().map(row).collect(),
-        note: "Reads: buckets per get of a key that is there, and of one that is not. Times: microseconds of wall time per get \
-               of a key that is there, medians over the rounds; the wait is busy. EMOMA's insertion is simpler than its authors': its stash is ours."
-            .into(),
-    }
+    Table::of(rivals)
+        .text("table", |rival| &rival.name)
+        .number("load", 2, |rival| rival.load)
+        .number("Mbit", 3, |rival| rival.mbit)
+        .number("bits/key", 3, |rival| rival.bits_per_key)
+        .number("reads, present", 3, |rival| rival.present)
+        .number("reads, absent", 3, |rival| rival.absent)
+        .number("stash", 0, |rival| rival.stash.map(|keys| keys as f64))
+        .numbers(options.latencies.iter().map(|latency| format!("get at {latency} us")), 2, |rival| {
+            rival.micros.iter().copied()
+        })
+        .text("wrong", |rival| rival.wrong)
+        .table(
+            format!(
+                "Figure 10 (b): {} slots, keys of 36 bytes, values of 64, a store that takes so long to read a bucket.",
+                options.n
+            ),
+            "Reads: buckets per get of a key that is there, and of one that is not. Times: microseconds of wall time \
+             per get of a key that is there, medians over the rounds; the wait is busy. EMOMA's insertion is simpler \
+             than its authors': its stash is ours.",
+        )
 }

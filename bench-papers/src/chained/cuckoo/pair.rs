@@ -1,8 +1,7 @@
 //! keys -> one of two places each: the cuckoo table of the paper, two tables with buckets of one slot.
 
-use tamis_bench::stream::scramble;
+use tamis_bench::stream::{place, scramble};
 
-/// No key.
 const EMPTY: u64 = 0;
 
 /// Two tables of as many buckets of one slot; keys are random numbers, none of them 0.
@@ -14,7 +13,7 @@ pub(super) struct Pair {
 /// The bucket of a key in one of two tables with so many.
 pub(super) fn bucket(key: u64, second: bool, buckets: usize) -> usize {
     let hash = scramble(key ^ if second { 0x9e37_79b9_7f4a_7c15 } else { 0x3c6e_f372_fe94_f82b });
-    ((u128::from(hash) * buckets as u128) >> 64) as usize
+    place(hash, buckets)
 }
 
 impl Pair {
@@ -56,12 +55,10 @@ impl Pair {
         *self.at(key, second) = EMPTY;
     }
 
-    /// The number of keys in the second table.
     pub(super) fn seconds(&self) -> usize {
         self.keys(true).count()
     }
 
-    /// The keys of a table.
     pub(super) fn keys(&self, second: bool) -> impl Iterator<Item = u64> + '_ {
         self.tables[usize::from(second)].iter().copied().filter(|&key| key != EMPTY)
     }

@@ -8,9 +8,7 @@ use tamis::{Bloom, Digest, Error, Hasher, Key, Othello};
 /// Says which of its two buckets a key is in.
 pub(super) trait Predict {
     fn is_second(&self, key: u64) -> bool;
-    /// A key is there.
     fn train(&mut self, key: u64, second: bool) -> Result<(), Error>;
-    /// A key is gone.
     fn forget(&mut self, _key: u64) -> Result<(), Error> {
         Ok(())
     }
@@ -28,7 +26,6 @@ pub(super) fn formula_bits(buckets: usize, load: f64) -> f64 {
     load * buckets as f64 / (lambda + 1.0) / LN_2 * (16.0 * lambda).log2()
 }
 
-/// A digest of a key that is a number.
 pub(super) fn digest(key: u64) -> Digest {
     key.digest(&Hasher::seeded(0))
 }
@@ -122,7 +119,6 @@ impl Predict for Othello {
     }
 }
 
-/// One Bloom filter of the keys of the second table.
 pub(super) struct OneBloom(Layer);
 
 impl OneBloom {

@@ -73,7 +73,6 @@ impl Flat {
     }
 }
 
-/// A key of 36 bytes.
 pub(super) fn name(number: u64) -> Name {
     let mut name = [b'-'; 36];
     name[..20].copy_from_slice(format!("{number:020}").as_bytes());

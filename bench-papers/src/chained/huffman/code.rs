@@ -16,24 +16,19 @@ const VALUES: u64 = 1 << 24;
 /// Bits of a code that the decoding table is indexed with.
 const PEEK: u32 = 11;
 
-/// Codewords of one length.
 #[derive(Clone, Copy)]
 struct Level {
-    /// The first word.
     first: u64,
-    /// How many words there are.
     count: u64,
     /// How many shorter words there are.
     before: u64,
 }
 
-/// A code made for a list of values.
 pub(crate) struct Code {
     /// In the order of their codewords.
     symbols: Vec<u64>,
     /// Of lengths 1, 2, ...
     levels: Vec<Level>,
-    /// Codeword of every value and its length.
     words: Vec<(u64, u32)>,
 }
 
@@ -41,7 +36,6 @@ pub(crate) struct Code {
 #[derive(Clone, Copy)]
 struct Node {
     weight: u64,
-    /// The node above.
     parent: usize,
 }
 
@@ -71,7 +65,6 @@ fn lengths(counts: &[u64]) -> Vec<u32> {
 }
 
 impl Code {
-    /// The shortest prefix code for these values.
     pub(crate) fn of(values: &[u64]) -> Result<Code, String> {
         let largest = values.iter().copied().max().unwrap_or(0);
         if largest >= VALUES {
@@ -140,7 +133,6 @@ impl Code {
     }
 }
 
-/// Values one after the other, coded.
 pub(crate) struct Coded {
     code: Code,
     /// Bits from the highest on, and a word of zeros.
@@ -203,7 +195,6 @@ impl Coded {
         }
     }
 
-    /// Bytes of the coded values and of the code.
     pub(crate) fn bytes(&self) -> usize {
         self.bits.div_ceil(8) + self.code.bytes()
     }

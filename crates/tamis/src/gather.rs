@@ -104,8 +104,10 @@ impl Limits {
     /// Sets the bytes of memory for gathering and sorting keys, all threads together. The default is 2 GiB, and at least 4 MiB are
     /// used.
     ///
-    /// More keys go to temporary files; without the feature `spill` they are an error. Shards under construction come on top:
-    /// about 60 MB per thread, and more where excluded keys are part of the first leaf, as in [`Kind::Naive`](crate::Kind::Naive).
+    /// More keys go to temporary files; without the feature `spill` they are an error. Shards under construction come on top. The
+    /// largest take up to 60 MB per thread for members alone, 120 MB with excluded keys or a workload, and 220 MB in exact filters,
+    /// maps and set indexes. [`Kind::Naive`](crate::Kind::Naive), whose first leaf holds excluded keys too, takes 220 MB with
+    /// as many excluded keys as members, and more with more.
     pub fn memory(self, bytes: u64) -> Limits {
         Limits { memory: bytes, ..self }
     }

@@ -64,26 +64,35 @@ impl Census {
     /// Addresses that lead nowhere, as hosts files have them before names.
     const ADDRESSES: [&[u8]; 4] = [b"0.0.0.0", b"127.0.0.1", b"::1", b"::"];
 
+    #[inline]
     fn count(&mut self, line: &[u8]) {
-        let line = line.trim_ascii();
-        let Some(&first) = line.first() else { return };
-        self.lines += 1;
-        match first {
-            b'0' | b'1' | b':' => {
+        // Most lines of most lists begin with a letter.
+        match line.first() {
+            None => return,
+            Some(first) if first.is_ascii_alphabetic() => self.lines += 1,
+            Some(_) => self.look_at(line.trim_ascii()),
+        }
+        self.counting = self.lines < Census::FIRST || self.is_other();
+    }
+
+    fn look_at(&mut self, line: &[u8]) {
+        self.lines += u64::from(!line.is_empty());
+        match line.first() {
+            Some(b'0' | b'1' | b':') => {
                 let address = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
                 self.hosts += u64::from(address.len() < line.len() && Census::ADDRESSES.contains(&address));
             }
-            b'|' | b'@' => {
+            Some(b'|' | b'@') => {
                 let rule = line.strip_prefix(b"@@").unwrap_or(line);
                 self.rules += u64::from(rule.starts_with(b"||") && rule.contains(&b'^'));
             }
             // A word behind the sign may be a key: a channel, a tag, a colour.
-            b'#' | b'!' => {
-                self.comments += u64::from(line.get(1).is_none_or(|&next| next == first || next.is_ascii_whitespace()))
+            Some(sign @ (b'#' | b'!')) => {
+                let next = line.get(1);
+                self.comments += u64::from(next.is_none_or(|next| next == sign || next.is_ascii_whitespace()));
             }
             _ => {}
         }
-        self.counting = self.lines < Census::FIRST || self.is_other();
     }
 
     fn is_other(&self) -> bool {

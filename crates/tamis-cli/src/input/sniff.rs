@@ -18,7 +18,7 @@ use super::source::Raw;
 use super::text::{Text, Utf16};
 
 /// So much is looked at, if there is so much.
-const HEAD: usize = 1 << 16;
+const HEAD: usize = 1 << 14;
 
 /// A header of a tar archive.
 const TAR: usize = 512;

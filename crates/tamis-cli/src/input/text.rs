@@ -7,6 +7,9 @@ use std::io::{self, Read};
 
 use memchr::memchr2;
 
+/// Bytes that are read at a time, so that they are still in a cache near the processor when they are looked at again.
+const CACHED: usize = 1 << 16;
+
 /// Bytes of UTF-16 decoded at a time.
 const BUFFER: usize = 1 << 16;
 
@@ -58,7 +61,8 @@ impl<R: Read> Read for Text<R> {
             }
             let begin = usize::from(self.held);
             buffer[..begin].fill(b'\r');
-            let read = self.reader.read(&mut buffer[begin..])?;
+            let most = buffer.len().min(CACHED);
+            let read = self.reader.read(&mut buffer[begin..most])?;
             if read == 0 {
                 self.held = false;
                 buffer[..begin].fill(b'\n');
@@ -68,6 +72,10 @@ impl<R: Read> Read for Text<R> {
             self.held = self.cr && buffer[end - 1] == b'\r';
             // A byte follows every CR before this.
             let (mut at, mut given) = (0, end - usize::from(self.held));
+            // Where every line ends with CRLF, a look at each would take longer than a look at all.
+            if memchr2(marks[0], marks[1], &buffer[..given]).is_none() || is_clean(&buffer[..end]) {
+                at = given;
+            }
             while let Some(i) = memchr2(marks[0], marks[1], &buffer[at..given]).map(|i| at + i) {
                 match buffer[i] {
                     0 if self.nul.is_some() => {
@@ -84,6 +92,14 @@ impl<R: Read> Read for Text<R> {
             }
         }
     }
+}
+
+/// Whether no byte is NUL, and LF follows every CR but the last.
+fn is_clean(bytes: &[u8]) -> bool {
+    let wrong = |byte: u8, next: u8| u8::from(byte == 0) | (u8::from(byte == b'\r') & u8::from(next != b'\n'));
+    let Some((last, before)) = bytes.split_last() else { return true };
+    // Without a branch, so that the compiler takes many at a time.
+    *last != 0 && before.iter().zip(&bytes[1..]).fold(0, |all, (&byte, &next)| all | wrong(byte, next)) == 0
 }
 
 /// UTF-16 as UTF-8.
@@ -115,8 +131,8 @@ impl<R: Read> Utf16<R> {
         self.ended = read? == 0;
         let big = self.big;
         let unit = |pair: &[u8]| {
-            let pair = [pair[0], pair[1]];
-            if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+            let unit = u16::from_le_bytes([pair[0], pair[1]]);
+            if big { unit.swap_bytes() } else { unit }
         };
         let mut end = self.raw.len() & !1;
         // The first half of a pair waits for the second.
@@ -223,7 +239,7 @@ mod tests {
         let text = "naïve\r\n\u{4f60}\u{1f980}\u{10ffff}\nend";
         for big in [false, true] {
             let bytes = |text: &str| -> Vec<u8> {
-                let unit = |unit: u16| if big { unit.to_be_bytes() } else { unit.to_le_bytes() };
+                let unit = |unit: u16| if big { unit.swap_bytes() } else { unit }.to_le_bytes();
                 text.encode_utf16().flat_map(unit).collect()
             };
             let whole = bytes(text);
@@ -236,7 +252,7 @@ mod tests {
                     (true, Some("ends in the middle"))
                 );
                 for half in [0xd83e_u16, 0xdd80] {
-                    let half = if big { half.to_be_bytes() } else { half.to_le_bytes() };
+                    let half = if big { half.swap_bytes() } else { half }.to_le_bytes();
                     let (before, error) = read(&[bytes("a\n"), half.to_vec(), bytes("b")].concat());
                     assert_eq!((&before[..], error.as_deref().map(|e| &e[..4])), (&b"a\n"[..], Some("half")));
                 }

@@ -137,7 +137,7 @@ const LISTS: [(&str, &str, &str); 4] = [
 ];
 
 /// Numbers that no command prints: ratios of printed ones, and what the code or another test has.
-const OTHERS: [(&str, &str); 11] = [
+const OTHERS: [(&str, &str); 14] = [
     ("1.89", "rust-version in Cargo.toml"),
     ("3.10", "requires-python in crates/tamis-python/pyproject.toml"),
     ("3.11", "the first Python whose stable interface has buffers"),
@@ -148,6 +148,9 @@ const OTHERS: [(&str, &str); 11] = [
     ("16,384", "the sketch of excluded keys is exact up to here"),
     ("0.8", "its standard deviation"),
     ("1.42", "GUARD of the planner"),
+    ("120", "tests/cli/memory.rs"),
+    ("220", "tests/cli/memory.rs"),
+    ("320", "build with --kind naive, a million keys and five million excluded ones"),
     ("1.2", "tests/it/chosen.rs, as 2.5, which is also 2^24 shards of 1.5 million keys"),
 ];
 

@@ -22,11 +22,11 @@ fn tar(name: &str, text: &str, magic: &[u8]) -> Vec<u8> {
 }
 
 fn utf_16(text: &str, big: bool) -> Vec<u8> {
-    text.encode_utf16().flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+    text.encode_utf16().flat_map(|unit| if big { unit.swap_bytes() } else { unit }.to_le_bytes()).collect()
 }
 
 fn utf_32(text: &str, big: bool) -> Vec<u8> {
-    let unit = |c| if big { u32::from(c).to_be_bytes() } else { u32::from(c).to_le_bytes() };
+    let unit = |c| if big { u32::from(c).swap_bytes() } else { u32::from(c) }.to_le_bytes();
     text.chars().flat_map(unit).collect()
 }
 

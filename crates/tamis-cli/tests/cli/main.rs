@@ -15,6 +15,8 @@ mod guide;
 mod inputs;
 mod learn;
 mod maps;
+#[cfg(target_os = "linux")]
+mod memory;
 mod negatives;
 #[cfg(unix)]
 mod outputs;

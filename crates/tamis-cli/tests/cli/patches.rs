@@ -215,10 +215,7 @@ fn what_does_not_fit_is_named() {
         ),
         ("diff base -o new", "--keys, --exclude: no lists; expected the members and the excluded keys of today"),
         ("diff base --keys keys1 -o keys1", "-o keys1: is a file of keys; expected another file for the patch"),
-        (
-            "diff base --keys keys1 -o base",
-            "-o base: is the filter or a patch of it; expected another file",
-        ),
+        ("diff base --keys keys1 -o base", "-o base: is the filter or a patch of it; expected another file"),
         ("query base --patch missing keys0", "missing: no such file; expected a patch file"),
     ] {
         let error = dir.error(line);

@@ -1,6 +1,7 @@
 //! a secret outside the file -> every command opens the file with it, and none without it.
 
 use std::fs;
+use std::io::Write as _;
 
 use crate::test_dir::{TestDir, numbers};
 
@@ -94,18 +95,24 @@ fn every_command_takes_a_secret_file() {
 #[test]
 fn one_new_secret_is_for_all() {
     let dir = TestDir::new();
-    dir.put("keys.txt", numbers(0..300));
-    dir.put("pairs.tsv", "a\t1\nb\t2\n");
     let lines = [
-        "build keys.txt -o 0.tamis",
-        "build keys.txt -o 1.tamis",
-        "map build pairs.tsv -o 2.tamis",
-        "sets build keys.txt -o 3.tamis",
-        "build keys.txt --changing -o 4.tamis",
+        ("build - -o 0.tamis", numbers(0..300)),
+        ("build - -o 1.tamis", numbers(0..300)),
+        ("map build - -o 2.tamis", "a\t1\nb\t2\n".into()),
+        ("sets build x=- -o 3.tamis", numbers(0..300)),
+        ("build - --changing -o 4.tamis", numbers(0..300)),
     ];
     for round in 0..20 {
-        let start = |line: &&str| dir.command(&format!("{line} -q --secret-file s")).spawn().unwrap();
-        let children: Vec<_> = lines.iter().map(start).collect();
+        // All are there before one of them has read a key.
+        let start = |line: &str| {
+            let mut command = dir.command(&format!("{line} -q --secret-file s"));
+            command.stdin(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let mut children: Vec<_> = lines.iter().map(|(line, _)| start(line)).collect();
+        std::thread::sleep(std::time::Duration::from_millis(30 * (round % 5)));
+        for (child, (_, keys)) in children.iter_mut().zip(&lines) {
+            child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+        }
         for child in children {
             crate::test_dir::Run::from(child.wait_with_output().unwrap()).text(0);
         }

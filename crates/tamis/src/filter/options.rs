@@ -136,8 +136,8 @@ pub(crate) fn check_foreign(hasher: &Hasher, key_type: KeyType) -> Result<(), Bu
 /// How often the progress callback is called while keys come in.
 pub(crate) const PROGRESS_INTERVAL: u64 = 1 << 16;
 
-/// The share of the memory limit that is the workspace of intake and census. The rest is room for what comes on top: shards
-/// under construction, about 60 MB per thread.
+/// The share of the memory limit that is the workspace of intake and census. The rest is room for a part of what comes on top: shards
+/// under construction, up to 60 MB per thread for members alone.
 const SORT_MEMORY_SHARE: (u64, u64) = (5, 8);
 
 impl Common<'_> {

@@ -126,7 +126,7 @@ impl<T: Median> Median for Option<T> {
     }
 }
 
-/// Declares a struct of numbers that every round measures; see [`Median`](measure::Median).
+/// Declares a struct of numbers that every round measures; see [`Median`](crate::measure::Median).
 #[macro_export]
 macro_rules! measured {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $seen:vis $field:ident: $kind:ty,)* }) => {

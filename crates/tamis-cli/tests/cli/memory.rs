@@ -2,7 +2,14 @@
 
 use std::fmt::{self, Write as _};
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 use crate::test_dir::{Run, TestDir};
 
@@ -24,8 +31,8 @@ const ROWS: &[(u64, &str)] = &[
 
 const MEMORY_MB: u64 = 4;
 
-/// The most memory that a run had, in KiB. The system says it as long as the process is there.
-fn peak(dir: &TestDir, line: &str) -> u64 {
+/// The most memory that a run had, in KiB, and what it left. The system says it as long as the process is there.
+fn peak(dir: &TestDir, line: &str) -> (u64, Run) {
     let mut child = dir.command(line).spawn().unwrap();
     let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0);
     while child.try_wait().unwrap().is_none() {
@@ -34,8 +41,34 @@ fn peak(dir: &TestDir, line: &str) -> u64 {
         peak = found.unwrap_or(peak);
         std::thread::sleep(Duration::from_millis(2));
     }
-    Run::from(child.wait_with_output().unwrap()).text(0);
-    peak
+    (peak, child.wait_with_output().unwrap().into())
+}
+
+/// A file of some kilobytes with one value of 200 MB.
+#[test]
+fn a_page_is_not_unpacked_beyond_the_memory() {
+    let dir = TestDir::new();
+    let zstd = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
+    let schema = Arc::new(parse_message_type("message m { required binary host; }").unwrap());
+    let mut out = vec![];
+    let mut writer = SerializedFileWriter::new(&mut out, schema, Arc::new(zstd.build())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let value = ByteArray::from(vec![b'x'; 200_000_000]);
+    column.typed::<ByteArrayType>().write_batch(&[value], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    assert!(out.len() < 100_000, "{}", out.len());
+    dir.put("a.parquet", out);
+    let (peak, run) = peak(&dir, "build a.parquet -o out --memory 64M");
+    let message = run.complaint();
+    let start = "a.parquet: after row 0: a page unpacks to 200,000,004 bytes";
+    assert!(
+        message.starts_with(start) && message.ends_with("; expected at most 67,108,864; use a larger --memory"),
+        "{message}"
+    );
+    assert!(peak < 64 << 10, "{peak} KiB");
 }
 
 #[test]
@@ -61,7 +94,8 @@ fn builds_take_the_memory_that_is_said() {
     assert!(help.contains(said), "{help}");
     let (mut wrong, mut most) = (vec![], 0);
     for &(more, line) in ROWS {
-        let peak = peak(&dir, &format!("{line} -o out -q --threads 1 --memory {MEMORY_MB}M"));
+        let (peak, run) = peak(&dir, &format!("{line} -o out -q --threads 1 --memory {MEMORY_MB}M"));
+        run.text(0);
         println!("{:>4} MB of {:>3}: {line}", peak / 1000, more + MEMORY_MB);
         if peak * 1024 > (more * 1_000_000) + (MEMORY_MB << 20) {
             wrong.push(format!("{line}: {peak} KiB; expected at most {more} MB and {MEMORY_MB} MiB"));

@@ -198,18 +198,18 @@ impl<const N: usize> Key for [u8; N] {
 }
 
 macro_rules! key_of_fixed_width {
-    ($($type:ty: $bytes:ident),*) => { $(
+    ($($type:ty: $bytes:expr),*) => { $(
         impl Key for $type {
             const KEY_TYPE: KeyType = KeyType::Bytes;
             #[inline]
             fn digest(&self, hasher: &Hasher) -> Digest {
-                hasher.bytes(&self.$bytes())
+                hasher.bytes(&$bytes(self))
             }
         }
     )* };
 }
-// The highest byte first: 128 bits of an address are its key.
-key_of_fixed_width!(u128: to_be_bytes, Ipv4Addr: octets, Ipv6Addr: octets);
+// The highest byte first, on every platform: 128 bits of an address are its key.
+key_of_fixed_width!(u128: |key: &u128| key.swap_bytes().to_le_bytes(), Ipv4Addr: Ipv4Addr::octets, Ipv6Addr: Ipv6Addr::octets);
 
 impl Key for IpAddr {
     const KEY_TYPE: KeyType = KeyType::Bytes;

@@ -18,7 +18,7 @@ use super::learned;
 macro_rules! each {
     ($typed:ident: $($key:expr),+ $(,)?) => {
         $( assert!($typed.contains($key), stringify!($key)); )+
-        $( assert_eq!($typed.contains_many(&[$key]), [true], stringify!($key)); )+
+        $( assert_eq!($typed.contains_many(&[$key][..]), [true], stringify!($key)); )+
     };
 }
 
@@ -128,7 +128,7 @@ fn addresses_and_wide_integers_are_keys_of_bytes() -> Result<(), Error> {
         let filter = options().fpr(1e-6).build([IpAddr::V4(four), IpAddr::V6(six)]).exclude([7u128]).finish()?;
         assert!(filter.contains(four)? && filter.contains(IpAddr::V4(four))? && filter.contains(four.octets())?);
         assert!(filter.contains(six)? && filter.contains(IpAddr::V6(six))? && filter.contains(&six.octets()[..])?);
-        assert!(filter.contains(wide)? && filter.contains(wide.to_be_bytes())? && !filter.contains(7u128)?);
+        assert!(filter.contains(wide)? && filter.contains(six.octets())? && !filter.contains(7u128)?);
         assert!(!filter.contains(wide.swap_bytes())? && !filter.contains(four.to_ipv6_mapped())?);
         assert!(!filter.contains("192.0.2.1")? && filter.contains(7u64).is_err());
         assert_eq!(filter.contains_many(&[four, Ipv4Addr::LOCALHOST])?, [true, false]);

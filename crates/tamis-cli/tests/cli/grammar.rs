@@ -38,7 +38,7 @@ fn dir() -> TestDir {
         "build numbers.txt --integers --changing -o change.tamis",
         "build deny.txt --changing -o text.tamis",
         "diff both.tamis --keys today.txt --exclude allow -o one.patch",
-        "map build pairs.tsv --integers --fingerprint 16 -o map.tamis",
+        "map build pairs.tsv --integers --fpr 1/65536 -o map.tamis",
         "sets build numbers.txt --integers -o sets.tamis",
         "sets build s.fa --kmer 5 -o kmers.tamis",
         "slice plan deny.txt --exclude allow/1.txt --slices 1 -o plan.json",
@@ -106,11 +106,11 @@ const ROLES: &[Row] = &[
         &["more.txt: no role; filter f.tamis, --keys deny.txt; expected keys"],
     ),
     ("add text.tamis --keys deny.txt -q more.txt", 2, &["more.txt: no role; filter text.tamis, --keys deny.txt;"]),
-    ("verify f.tamis deny.txt", 2, &["deny.txt: no role; filter f.tamis; expected --keys or --exclude before it"]),
+    ("verify f.tamis deny.txt", 2, &["deny.txt: no role; filter f.tamis; expected --keys or --exclude or --old-keys before it"]),
     (
         "diff both.tamis deny.txt -o o",
         2,
-        &["deny.txt: no role; old both.tamis; expected --keys or --exclude before it"],
+        &["deny.txt: no role; old both.tamis; expected --keys or --exclude or --old-keys before it"],
     ),
     ("map verify map.tamis pairs.tsv", 2, &["pairs.tsv: no role; map map.tamis; expected --pairs before it"]),
     // A command whose own lists went to an option; standard input has nothing to say.

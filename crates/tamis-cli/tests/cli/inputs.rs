@@ -143,7 +143,12 @@ fn what_is_no_list_is_not_read_as_one() {
     let rows = no_lists();
     for (name, bytes, said) in &rows {
         dir.put(name, bytes);
-        let expected = format!("{name}: {said}");
+        // A file of ours is recognised by its name on the command line, before anything is read, and is never a list.
+        let is_ours = *name == "renamed.txt";
+        let expected = match is_ours {
+            true => format!("{name} {said} expected a list of keys"),
+            false => format!("{name}: {said}"),
+        };
         assert_eq!(dir.error(&format!("build {name} -o out")), expected);
         // As one of several, packed or not, and whatever it is for.
         assert_eq!(dir.error(&format!("build keys.txt more.txt --exclude {name} -o out")), expected);
@@ -152,7 +157,7 @@ fn what_is_no_list_is_not_read_as_one() {
         assert_eq!((run.code, run.err), (Some(2), format!("tamis: {expected}\n")));
         // What says that it is text is read.
         let forced = dir.run(&format!("build {name} --format text -o out"));
-        let is_broken = ["half", "odd"].contains(name);
+        let is_broken = is_ours || ["half", "odd"].contains(name);
         assert_eq!(forced.code, Some(if is_broken { 2 } else { 0 }), "{name}: {}", forced.err);
         let _ = fs::remove_file(dir.path("out"));
     }
@@ -297,7 +302,6 @@ fn a_strange_key_is_a_key() {
         ("ustar\n", 1),
         (&long, 4),
         ("# not a comment file\none\n", 2),
-        ("\u{feff}", 0),
         ("\u{fffe}x\n", 1),
         ("a\u{feff}b\n", 1),
     ] {

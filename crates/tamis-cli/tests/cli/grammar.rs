@@ -106,7 +106,7 @@ const ROLES: &[Row] = &[
         &["more.txt: no role; filter f.tamis, --keys deny.txt; expected keys"],
     ),
     ("add text.tamis --keys deny.txt -q more.txt", 2, &["more.txt: no role; filter text.tamis, --keys deny.txt;"]),
-    ("verify f.tamis deny.txt", 2, &["deny.txt: no role; filter f.tamis; expected --keys or --exclude or --old-keys before it"]),
+    ("verify f.tamis deny.txt", 2, &["deny.txt: no role; filter f.tamis; expected --keys or --exclude before it"]),
     (
         "diff both.tamis deny.txt -o o",
         2,

@@ -78,9 +78,7 @@ pub(crate) fn sort_distinct<R: Record>(records: &mut Vec<R>, threads: usize, sto
     sort_large(records, top, threads, stop)
 }
 
-/// The same for records above whose bit `top` all agree, and which are too many for a copy in cache. Apart from it: to have room for its tables
-/// on the stack takes longer than to sort a hundred records.
-#[inline(never)]
+/// The same for records above whose bit `top` all agree, and which are too many for a copy in cache.
 fn sort_large<R: Record>(records: &mut Vec<R>, top: u32, threads: usize, stop: Stop<'_>) -> Result<(), BuildError> {
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = match threads {
@@ -89,7 +87,7 @@ fn sort_large<R: Record>(records: &mut Vec<R>, top: u32, threads: usize, stop: S
     };
     let mut buckets = Vec::with_capacity(digit.count());
     let mut rest = records.as_mut_slice();
-    for (i, &end) in bounds[1..=digit.count()].iter().enumerate() {
+    for (i, &end) in bounds[1..].iter().enumerate() {
         let (bucket, tail) = rest.split_at_mut(end - bounds[i]);
         buckets.push(bucket);
         rest = tail;
@@ -141,18 +139,15 @@ impl Digit {
 
     #[inline(always)]
     fn of<R: Record>(self, record: &R) -> usize {
-        // The mask is also what shows the compiler that no index is out of bounds.
-        (record.digest().hi >> self.shift) as usize & ((1 << self.bits) - 1) & (BUCKETS - 1)
+        (record.digest().hi >> self.shift) as usize & ((1 << self.bits) - 1)
     }
 }
 
-/// Room for every bucket of the widest digit.
+/// Buckets of the widest digit. Tables of them are on the heap: small machines have threads with a stack of 128 KiB.
 const BUCKETS: usize = 1 << DIGIT;
-/// Where buckets begin, and after the last one where it ends.
-type Bounds = [usize; BUCKETS + 1];
 
-fn count<R: Record>(records: &[R], digit: Digit, stop: Stop<'_>) -> Result<[usize; BUCKETS], BuildError> {
-    let mut counts = [0; BUCKETS];
+fn count<R: Record>(records: &[R], digit: Digit, stop: Stop<'_>) -> Result<Vec<usize>, BuildError> {
+    let mut counts = vec![0; digit.count()];
     for part in records.chunks(MIN_SHARED_RECORDS) {
         check(stop)?;
         part.iter().for_each(|record| counts[digit.of(record)] += 1);
@@ -160,14 +155,14 @@ fn count<R: Record>(records: &[R], digit: Digit, stop: Stop<'_>) -> Result<[usiz
     Ok(counts)
 }
 
-fn bounds(counts: &[usize; BUCKETS]) -> Bounds {
-    let mut bounds = [0; BUCKETS + 1];
+/// Where buckets begin, and after the last one where it ends.
+fn bounds(counts: &[usize]) -> Vec<usize> {
     let mut end = 0;
-    for (bound, count) in bounds[1..].iter_mut().zip(counts) {
+    let ends = counts.iter().map(|count| {
         end += count;
-        *bound = end;
-    }
-    bounds
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 /// Sorts all bits below `top`, above which the records agree. Returns whether some may be equal.
@@ -197,7 +192,7 @@ fn sort<R: Record>(
     let digit = Digit::below(top, records.len(), BUCKET);
     let bounds = split(records, digit, stop)?;
     let mut equal = false;
-    for pair in bounds[..=digit.count()].windows(2) {
+    for pair in bounds.windows(2) {
         equal |= sort(&mut records[pair[0]..pair[1]], digit.shift, depth - 1, scratch, stop)?;
     }
     Ok(equal)
@@ -274,12 +269,9 @@ fn distinct<R: Record>(records: &mut [R]) -> usize {
 }
 
 /// Brings every record into its bucket.
-#[inline(never)]
-fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<Bounds, BuildError> {
+fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<Vec<usize>, BuildError> {
     let bounds = bounds(&count(records, digit, stop)?);
-    let mut heads = [0; BUCKETS];
-    heads.copy_from_slice(&bounds[..BUCKETS]);
-    place_records(records, digit, &mut heads, &bounds, stop)?;
+    place_records(records, digit, &mut bounds[..digit.count()].to_vec(), &bounds, stop)?;
     Ok(bounds)
 }
 
@@ -287,8 +279,8 @@ fn split<R: Record>(records: &mut [R], digit: Digit, stop: Stop<'_>) -> Result<B
 fn place_records<R: Record>(
     records: &mut [R],
     digit: Digit,
-    heads: &mut [usize; BUCKETS],
-    bounds: &Bounds,
+    heads: &mut [usize],
+    bounds: &[usize],
     stop: Stop<'_>,
 ) -> Result<(), BuildError> {
     let mut open = true;
@@ -319,9 +311,9 @@ fn split_shared<R: Record>(
     digit: Digit,
     threads: usize,
     stop: Stop<'_>,
-) -> Result<Bounds, BuildError> {
+) -> Result<Vec<usize>, BuildError> {
     let parts = records.chunks(records.len().div_ceil(threads)).collect();
-    let mut counts = [0; BUCKETS];
+    let mut counts = vec![0; digit.count()];
     for part in run(parts, threads, |part| count(part, digit, stop))? {
         counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count);
     }
@@ -342,7 +334,7 @@ fn split_shared<R: Record>(
     let home = run(stripes, threads, |mut stripes| place_stripes(&mut stripes, digit, stop))?;
 
     // In every bucket, records that are not home change places with later ones that are: one open end per bucket again.
-    let mut heads = [0; BUCKETS];
+    let mut heads = vec![0; digit.count()];
     for bucket in 0..digit.count() {
         let start = |t: usize| bounds[bucket] + stripe(bucket, t);
         let head = bounds[bucket] + home.iter().map(|home| home[bucket]).sum::<usize>();
@@ -358,12 +350,8 @@ fn split_shared<R: Record>(
 }
 
 /// [`place_records`] within one thread's stripes; returns how many records of each stripe are home.
-fn place_stripes<R: Record>(
-    stripes: &mut [&mut [R]],
-    digit: Digit,
-    stop: Stop<'_>,
-) -> Result<[usize; BUCKETS], BuildError> {
-    let mut heads = [0; BUCKETS];
+fn place_stripes<R: Record>(stripes: &mut [&mut [R]], digit: Digit, stop: Stop<'_>) -> Result<Vec<usize>, BuildError> {
+    let mut heads = vec![0; digit.count()];
     loop {
         let (mut moved, mut left) = (0, 0);
         for bucket in 0..stripes.len() {

@@ -4,12 +4,16 @@
 //! fingerprint, and the first from the second in the same way, so a fingerprint can be moved without its key ([Cuckoo]):
 //!
 //! ```text
-//!   other(i) = (r - i) mod buckets        r = a hash of the fingerprint; made odd if the number of buckets is even
+//!   other(i) = (r - i) mod buckets        r = the mirror of the fingerprint; made odd if the number of buckets is even
 //! ```
 //!
 //! A reflection is its own inverse for any number of buckets; the usual xor wants a power of two and wastes up to half of the
 //! table. With an even number and an odd r the two buckets always differ; with an odd number one bucket in all of them is its own
 //! other one.
+//!
+//! Mirrors decide how full a table gets. If several fingerprints have one mirror, their keys share pairs of buckets, each with room for
+//! eight; so every fingerprint has its mirror in a share of the range that is its own. Where in this share is a hash: mirrors
+//! at equal distances connect some buckets with each other only, and these are full while others have room.
 //!
 //! What an unlisted key meets depends on no placement: it passes if some key has its fingerprint and its pair of buckets. That is why
 //! [`crate::math::cuckoo::rate`] is exact at every load.
@@ -93,8 +97,9 @@ impl Cuckoo {
     /// The other bucket of a fingerprint in this one.
     #[inline(always)]
     fn other(&self, bucket: u64, fingerprint: u32) -> u64 {
-        let hash = Digest { hi: u64::from(fingerprint), lo: 0 }.salted(self.salt);
-        let mirror = reduce(hash, self.buckets) | (!self.buckets & 1);
+        let share = u64::from(fingerprint) << (64 - self.bits);
+        let within = Digest { hi: share, lo: fingerprint.into() }.salted(self.salt) >> self.bits;
+        let mirror = reduce(share | within, self.buckets) | (!self.buckets & 1);
         let other = mirror.wrapping_sub(bucket);
         if bucket > mirror { other.wrapping_add(self.buckets) } else { other }
     }

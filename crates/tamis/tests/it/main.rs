@@ -18,7 +18,7 @@
 //!   adaptive_database  adaptive filters before a real database: failures, aborts, new starts
 //!   serde     values in JSON and in binary formats, and what is rejected
 //!   questions golden files and their answers as text      page      examples and numbers of docs/format.md
-//!   slices    parts that are built apart, and joined
+//!   slices    parts that are built apart, and joined             stack    all of it on a small stack
 //!   programs  ten programs as users write them
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
@@ -76,6 +76,7 @@ mod serde;
 mod sets;
 mod shares;
 mod slices;
+mod stack;
 mod steered;
 mod unlisted;
 

@@ -308,7 +308,8 @@ class Cuckoo:
         h = salted(digest, self.salt)
         x = ((h & 0xFFFFFFFF) * ((1 << self.f) - 1) >> 32) + 1
         first = high(h, self.m)
-        r = high(fold(x ^ self.salt[0], self.salt[1]), self.m)
+        share = x << (64 - self.f)
+        r = high(share + (salted((share, x), self.salt) >> self.f), self.m)
         r |= self.m % 2 == 0
         return x in self.bucket(payload, first) or x in self.bucket(payload, (r - first) % self.m)
 

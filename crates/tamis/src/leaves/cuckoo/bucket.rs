@@ -29,6 +29,8 @@ pub(super) trait Word:
     fn minus(self, other: Self) -> Self;
     fn zeros_below(self) -> u32;
     fn low(self) -> u32;
+    /// The same value in every lane, if this word has a one in each.
+    fn times(self, value: u32) -> Self;
 }
 
 macro_rules! word {
@@ -56,6 +58,10 @@ macro_rules! word {
             #[inline(always)]
             fn low(self) -> u32 {
                 self as u32
+            }
+            #[inline(always)]
+            fn times(self, value: u32) -> Self {
+                self.wrapping_mul(value.into())
             }
         }
     };
@@ -108,7 +114,7 @@ impl<W: Word, const SEMI: bool> Buckets<W, SEMI> {
     /// The same fingerprint in every lane.
     #[inline(always)]
     pub(super) fn all(&self, fingerprint: u32) -> W {
-        lanes(W::from(fingerprint), self.bits)
+        self.ones.times(fingerprint)
     }
 
     /// Where the first lane with this fingerprint starts; `all` has it in every lane.

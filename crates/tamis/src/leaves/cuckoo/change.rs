@@ -272,6 +272,8 @@ impl Cuckoo {
         let number = u64::from(number);
         let least = |bits| cuckoo::roomy(capacity, bits);
         let (bits, buckets) = table(capacity.max(1), CHANGING_BITS, least, rate, semi_sorted)?;
+        // Of an odd number one bucket is its own other one: five keys there, and a small table is full.
+        let buckets = buckets.next_multiple_of(2);
         let geometry = Cuckoo {
             buckets,
             bits,

@@ -148,6 +148,30 @@ fn tables_fill_up() {
     }
 }
 
+/// Tables of as many buckets as the tuner plans for have room for the pairs, all but one in 20,000, which are listed next to the table.
+#[test]
+fn planned_tables_have_room_for_their_pairs() {
+    for bits in [4, 5, 7, 12] {
+        for (v, sets) in [(1, 1), (1, 100), (3, 100), (5, 20)] {
+            let (mut full, mut all) = (0, 0);
+            for i in 0..300 {
+                let n = (20.0 * 250f64.powf(scramble(i) as f64 / u64::MAX as f64)) as u64;
+                let lists: Vec<_> = (0..n).map(|k| list(k ^ i << 20, v, sets)).collect();
+                let pairs: usize = lists.iter().map(Vec::len).sum();
+                let buckets = crate::math::cuckoo::roomy(pairs as u64, bits) + 6 * v;
+                let Index { shape, groups, mut payload } =
+                    Index::new(shape(buckets.max(sets.into()), bits, 1, 0, false), sets);
+                let mut add = |k: u64, set| shape.add(&mut payload, &groups, key(i << 32 | k), set, 1).is_err();
+                for (k, list) in (0..).zip(&lists) {
+                    full += list.iter().filter(|&&set| add(k, set)).count();
+                }
+                all += pairs;
+            }
+            assert!(full * 20_000 <= all, "{bits} bits, {v} of {sets} sets: {full} of {all}");
+        }
+    }
+}
+
 /// Eight copies fit in two buckets; one more does not, and in a later table that changes nothing in an earlier one.
 #[test]
 fn full_is_all_or_nothing() {

@@ -19,7 +19,7 @@
 //!   serde     values in JSON and in binary formats, and what is rejected
 //!   questions golden files and their answers as text      page      examples and numbers of docs/format.md
 //!   slices    parts that are built apart, and joined             stack    all of it on a small stack
-//!   programs  ten programs as users write them
+//!   programs  ten programs as users write them                first_mistakes  what one writes on the first day
 //!   memory    what opening takes, watched in the allocator   mapped    files as memory maps
 //! ```
 #![cfg(all(feature = "build", feature = "mmap"))]

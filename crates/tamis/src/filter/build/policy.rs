@@ -15,7 +15,7 @@ use crate::error::BuildError;
 use crate::filter::open::MAX_STEPS;
 use crate::filter::options::{Common, Progress, set};
 use crate::format::Header;
-use crate::gather::{Limits, OnConflict, Workspace};
+use crate::gather::{Limits, OnConflict, Workspace, shard_bits};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::recipes::cascade::LAYERS;
 use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
@@ -329,7 +329,22 @@ impl<'a> Options<'a> {
         // Others than these were rejected.
         let layers = self.papers.layers.map_or(LAYERS, |layers| layers.min(MAX_STEPS as u32) as u8);
         let hash_bytes = Header::hash_bytes(&self.common.hasher);
-        Request { keys, negatives, goal, kind, effort, layout, delta, layers, first, columns, spare, hash_bytes }
+        let shard_bits = shard_bits(keys, self.common.shard_keys);
+        Request {
+            keys,
+            shard_bits,
+            negatives,
+            goal,
+            kind,
+            effort,
+            layout,
+            delta,
+            layers,
+            first,
+            columns,
+            spare,
+            hash_bytes,
+        }
     }
 }
 

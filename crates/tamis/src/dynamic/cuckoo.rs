@@ -106,7 +106,7 @@ impl Cuckoo {
     fn numbered(options: &Options, key_type: KeyType, number: u32) -> Result<Cuckoo, BuildError> {
         let Options { capacity, fpr, hasher, other_form, .. } = options.clone();
         let geometry = cuckoo::Cuckoo::empty(capacity, fpr, other_form, SALT, number)?;
-        Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
+        Ok(Cuckoo(Core { hasher, key_type, salts: 0, table: Owned::zeros(geometry)? }))
     }
 }
 

@@ -142,7 +142,7 @@ impl Othello {
             return Err(BuildError::NoEffect { option: "hasher", needs: "keys of type Digest with Hasher::foreign" });
         }
         let table = Bits::build([], salts(&hasher))?;
-        Ok(Othello(Core { hasher, key_type: K::KEY_TYPE, table }))
+        Ok(Othello(Core { hasher, key_type: K::KEY_TYPE, salts: 0, table }))
     }
 
     /// Returns the bit of a key that was set; of another key, either bit.

@@ -44,8 +44,8 @@ pub struct WorkloadReport {
     pub warnings: Vec<String>,
     /// Rates that the planner computed.
     pub predicted: Rates,
-    /// Rates of the built filter, where it could be read.
-    pub measured: Option<Rates>,
+    /// Rates of the built filter.
+    pub measured: Rates,
 }
 
 /// Size and false positive rates of a filter, predicted or measured.
@@ -54,7 +54,8 @@ pub struct WorkloadReport {
 pub struct Rates {
     /// Bits per key, file and all.
     pub bits_per_key: f64,
-    /// The share of negative queries of the workload that match: covered keys are queried, the others follow the formula.
+    /// The share of negative queries of the workload that match. Of a built filter: all keys of the workload are queried, and
+    /// unlisted keys follow the formula.
     pub workload_fpr: f64,
     /// The share of unlisted keys that match.
     pub fpr: f64,
@@ -80,21 +81,9 @@ pub(super) struct WorkloadPlan {
 
 impl WorkloadPlan {
     /// What was planned, next to what the filter does.
-    pub(super) fn outcome(
-        &self,
-        keys: u64,
-        filter: Option<&Filter>,
-        stop: Stop<'_>,
-    ) -> Result<WorkloadReport, BuildError> {
+    pub(super) fn outcome(&self, filter: &Filter, stop: Stop<'_>) -> Result<WorkloadReport, BuildError> {
         let WorkloadPlan { workload, design, .. } = self;
-        let bits = |bits: f64| bits / keys.max(1) as f64;
-        let measure = |filter: &Filter| {
-            Ok::<_, BuildError>(Rates {
-                bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
-                workload_fpr: workload.passing(filter, stop)?,
-                fpr: filter.fpr(),
-            })
-        };
+        let bits = |bits: f64| bits / filter.len().max(1) as f64;
         Ok(WorkloadReport {
             queries: workload.queries,
             keys: workload.keys,
@@ -109,7 +98,11 @@ impl WorkloadPlan {
                 workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
                 fpr: design.prediction.fpr,
             },
-            measured: filter.map(measure).transpose()?,
+            measured: Rates {
+                bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
+                workload_fpr: workload.passing(filter, stop)?,
+                fpr: filter.fpr(),
+            },
         })
     }
 }

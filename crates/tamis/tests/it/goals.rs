@@ -13,6 +13,7 @@ use super::{excludes, integers, mix};
 const PROMISES: &[(&str, fn())] = &[
     ("a workload goal is met by the workload that was given", frequent_queries),
     ("a goal that cannot be met is an error that has the best rate", unreachable_goals),
+    ("a workload whose weights are all 1 is a list, and says so", lists),
     ("fpr is at most that, in small shards too", small_shards),
     ("other salts are part of the file: it can be changed, merged and built upon", salts_are_kept),
 ];
@@ -74,6 +75,25 @@ fn unreachable_goals() {
         let error = build(kind).workload_fpr(goal).finish().unwrap_err().to_string();
         assert!(error.contains("expected at least") && error.contains(least), "{error}");
     }
+}
+
+/// Every key once: no log, in which all queries would be for other keys from now on.
+fn lists() {
+    let once = || integers(10_000, 2).map(|key| (key, 1.0));
+    let build = || tamis::build(integers(2000, 1)).workload(once());
+    let (filter, report) = built(build().bits_per_key(12.0)).unwrap();
+    assert!(report.warnings.len() == 1 && report.warnings[0].contains("all weights are 1; did you mean exclude?"));
+    assert_eq!((report.unlisted_share, report.covered), (0.0, 10_000));
+    assert!(once().all(|(key, _)| filter.contains(key) == Ok(false)));
+    // Members among them count for nothing; twice the same key is a log, and so is a share that was given.
+    let (_, members) = built(build().workload(integers(100, 1).map(|key| (key, 1.0)))).unwrap();
+    assert_eq!((members.warnings.len(), members.unlisted_share), (1, 0.0));
+    for more in [(mix(1 << 40), 2.0), (mix(7), 2.0)] {
+        let (_, log) = built(build().workload([more])).unwrap();
+        assert!(log.warnings.is_empty() && log.unlisted_share > 0.99, "{more:?}: {log:?}");
+    }
+    let (_, sample) = built(build().unlisted_share(0.5)).unwrap();
+    assert!(sample.warnings.is_empty() && sample.unlisted_share == 0.5);
 }
 
 /// A Bloom filter of few keys needs more bits for each of them, and shards may have few.

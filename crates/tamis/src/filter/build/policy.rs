@@ -424,7 +424,8 @@ setters! {
     workload_fpr(p: f64) => goals.workload_fpr = Some(p);
 
     /// Sets the share of negative queries that are outside the [`workload`](Self::workload). By default it is estimated as the share
-    /// of queries that occur once in the workload ([Stacked] section 5.1).
+    /// of queries that occur once in the workload ([Stacked] section 5.1). Where every key has weight 1 it is a list and no sample: the
+    /// share counts as 0, and [`Report::workload`](crate::Report::workload) has a warning.
     ///
     /// [Stacked]: https://doi.org/10.14778/3436905.3436919
     unlisted_share(share: f64) => goals.unlisted_share = Some(share);

@@ -218,6 +218,8 @@ impl Chained {
 
     /// Inserts many keys; faster than one by one. Returns how many were no members.
     ///
+    /// Equal keys in any order make equal bytes of an empty filter, whatever is excluded later. Changes after them leave their order.
+    ///
     /// # Errors
     ///
     /// As [`insert`](Self::insert), for any of the keys. Nothing changes.

@@ -18,6 +18,7 @@ use crate::leaves::{Entry, cuckoo};
 /// Without a secret the table has a random number, and equal keys make other bytes each time: if the places of keys were
 /// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
 /// snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). The bytes then follow from the secret and from what was done.
+/// Under a [`Chained`](crate::Chained) filter the number follows from the first members, if they are inserted at once.
 ///
 /// ```
 /// use tamis::{Cuckoo, Filter};

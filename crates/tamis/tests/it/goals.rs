@@ -16,6 +16,7 @@ const PROMISES: &[(&str, fn())] = &[
     ("a workload whose weights are all 1 is a list, and says so", lists),
     ("fpr is at most that, in small shards too", small_shards),
     ("other salts are part of the file: it can be changed, merged and built upon", salts_are_kept),
+    ("equal members, inserted at once, make equal bytes in filters that change", equal_first_members),
 ];
 
 #[test]
@@ -147,6 +148,31 @@ fn salts_are_kept() {
             let error = restored(plain).merge(&restored(other)).unwrap_err().to_string();
             assert!(error.contains("their salts"), "{error}");
         }
+    }
+}
+
+/// What is inserted later leaves its order in the table, and so does what is inserted one by one.
+fn equal_first_members() {
+    use tamis::{Bloom, Chained, Cuckoo, Hasher, Quotient};
+    let snapshot = |filter: Result<Chained, Error>, turn: usize| {
+        let mut filter = filter.unwrap();
+        let mut members: Vec<u64> = integers(3000, 1).collect();
+        members.rotate_left(turn);
+        filter.insert_many(members).unwrap();
+        integers(3000, 2).for_each(|key| assert!(filter.exclude(key).is_ok()));
+        assert!(integers(3000, 1).all(|key| filter.contains(key) == Ok(true)));
+        assert!(integers(3000, 2).all(|key| filter.contains(key) == Ok(false)));
+        let snapshot = filter.snapshot().unwrap();
+        assert_eq!(Chained::restore(snapshot.clone()).unwrap().snapshot().unwrap(), snapshot);
+        snapshot
+    };
+    let bloom = || Chained::over(Bloom::with_capacity(4000).build::<u64>().unwrap());
+    let quotient = || Chained::over(Quotient::with_capacity(4000).build::<u64>().unwrap());
+    let cuckoo = |hasher| Chained::over(Cuckoo::with_capacity(4000).hasher(hasher).build::<u64>().unwrap());
+    assert!(snapshot(bloom(), 0) == snapshot(bloom(), 77));
+    assert!(snapshot(quotient(), 0) == snapshot(quotient(), 77));
+    for hasher in [Hasher::seeded(0), Hasher::seeded(5), Hasher::secret([1, 2])] {
+        assert!(snapshot(cuckoo(hasher.clone()), 0) == snapshot(cuckoo(hasher), 77));
     }
 }
 

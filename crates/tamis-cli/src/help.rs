@@ -6,7 +6,19 @@ use clap::{Arg, ArgAction, Command};
 const HEADINGS: &[(&str, &[&str], &[&str])] = &[
     (
         "Lists",
-        &["key", "keys", "exclude", "old_keys", "workload", "pairs", "patch", "column", "value_column", "set_column", "partition"],
+        &[
+            "key",
+            "keys",
+            "exclude",
+            "old_keys",
+            "workload",
+            "pairs",
+            "patch",
+            "column",
+            "value_column",
+            "set_column",
+            "partition",
+        ],
         &[
             "partition_column",
             "workload_column",

@@ -75,6 +75,9 @@ const BASE_HASH: u8 = 5;
 /// What the contents of form 6 begin with, if the first payload is the base and the others are its patches.
 pub(crate) const CHAIN: u8 = 2;
 
+/// A list of steps begins with their number in so many bits, and above them the number that their salts follow from.
+pub(crate) const STEPS_BITS: u32 = 7;
+
 /// A flag that readers may ignore: a later release may not read this file.
 const MAY_CHANGE: u32 = 1;
 
@@ -119,6 +122,8 @@ pub(crate) struct Header {
     /// log2 of the number of shards; 0 in a partitioned file, whose groups have their own.
     pub(crate) shard_bits: u32,
     pub(crate) form: Form,
+    /// The number that the salts of the layers follow from, where another was needed than 0: in the list of steps. A partitioned file has none.
+    pub(crate) salts: u64,
     /// Distinct keys.
     pub(crate) keys: u64,
     /// Distinct keys that were excluded and that the filter is right about, expected queries aside; an estimate if they are very
@@ -196,7 +201,7 @@ impl Header {
     #[cfg(feature = "build")]
     pub(crate) fn new(form: Form, hasher: Hasher, key_type: KeyType) -> Header {
         let may_change = form == Form::Adaptive;
-        Header { hasher, key_type, shard_bits: 0, form, keys: 0, negatives: 0, may_change }
+        Header { hasher, key_type, shard_bits: 0, form, salts: 0, keys: 0, negatives: 0, may_change }
     }
 
     #[cfg(feature = "build")]
@@ -303,7 +308,7 @@ impl Header {
         let (keys, negatives) = (from.varint()?, from.varint()?);
         from.end()?;
         let may_change = flags & MAY_CHANGE != 0;
-        Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, keys, negatives, may_change })
+        Ok(Header { hasher, key_type, shard_bits: shard_bits.into(), form, salts: 0, keys, negatives, may_change })
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     /// The share of the negatives, by weight, that may match because the first step that stores negatives leaves out light ones. With an
     /// exact step each of them matches with probability 1/2.
     pub(crate) allowed: f64,
+    /// The number that the salts of the steps follow from: not 0 where others did not keep a goal.
+    pub(crate) salts: u64,
 }
 
 /// Chooses the steps.
@@ -113,7 +115,7 @@ fn by_default(request: &Request) -> Result<Plan, BuildError> {
 impl Plan {
     /// A plan that needs all negatives.
     pub(crate) fn new(steps: Vec<Step>) -> Plan {
-        Plan { steps, sieve: None, allowed: 0.0 }
+        Plan { steps, sieve: None, allowed: 0.0, salts: 0 }
     }
 
     /// The same, where a share of the negatives may match.

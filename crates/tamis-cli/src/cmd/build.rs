@@ -139,7 +139,7 @@ fn as_fields(args: &BuildArgs, inputs: &Inputs, built: &Built) -> serde_json::Va
             "max_fpr": workload.max_fpr,
             "warnings": workload.warnings.iter().map(|warning| usage::in_options(warning)).collect::<Vec<_>>(),
             "predicted": rates(&workload.predicted),
-            "measured": workload.measured.as_ref().map(rates),
+            "measured": rates(&workload.measured),
         })
     });
     json!({
@@ -232,7 +232,7 @@ fn as_text(args: &BuildArgs, output: &Output, inputs: &Inputs, built: &Built) ->
             format!("{name} {:.3} bits per key, workload fpr {workload}, fpr {unlisted}\n", rates.bits_per_key)
         };
         out += &line("predicted  ", &w.predicted);
-        out += &w.measured.as_ref().map(|real| line("measured   ", real)).unwrap_or_default();
+        out += &line("measured   ", &w.measured);
         return out;
     }
     out + &filter.map(|filter| fpr_line(filter.fpr())).unwrap_or_default()

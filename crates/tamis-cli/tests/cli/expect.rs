@@ -38,6 +38,19 @@ fn expected_queries_are_planned_for() {
     }
 }
 
+/// A list of keys is no log: it is not taken for one of which every query is for a new key.
+#[test]
+fn a_list_without_weights_says_so() {
+    let dir = dir();
+    dir.put("list", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
+    let line = "build keys --workload list --bits-per-key 12 -o f";
+    let text = dir.run(line).text(0);
+    let warning = "warning     --workload: all weights are 1; did you mean exclude? It is taken for a list of keys";
+    assert!(text.contains(warning) && text.contains("set --unlisted-share") && text.contains("unlisted 0 %"), "{text}");
+    assert_eq!(dir.run("query f list -c").text(1), "0\n");
+    assert!(!dir.run(&format!("{line} --unlisted-share .5")).text(0).contains("warning"));
+}
+
 /// A log is counted, and makes the same filter as its counts.
 #[test]
 fn a_log_is_counted() {

@@ -83,7 +83,7 @@ impl Bloom {
     }
 
     fn of(key_type: KeyType, hasher: Hasher, geometry: impl Change) -> Result<Bloom, BuildError> {
-        Ok(Bloom(Core { hasher, key_type, table: Box::new(Owned::zeros(geometry)?) }))
+        Ok(Bloom(Core { hasher, key_type, salts: 0, table: Box::new(Owned::zeros(geometry)?) }))
     }
 
     /// Inserts a key. Inserting one again changes nothing but the count.

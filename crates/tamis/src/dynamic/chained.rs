@@ -170,8 +170,8 @@ impl Chained {
         if members.len() as u64 != first.len() || !members.iter().all(|&key| fixed.contains(key)) {
             return Err(unsupported("over_built: not the keys of the filter; expected all that it was built from"));
         }
-        let (hasher, key_type) = (first.hasher().clone(), first.key_type());
-        Ok(Chained::with(Core { hasher, key_type, table: Box::new(fixed) }, members, vec![])?)
+        let (hasher, key_type, salts) = (first.hasher().clone(), first.key_type(), first.salts());
+        Ok(Chained::with(Core { hasher, key_type, salts, table: Box::new(fixed) }, members, vec![])?)
     }
 
     /// Over a first layer that holds these members, all distinct, and excluded keys.
@@ -219,6 +219,8 @@ impl Chained {
     }
 
     /// Inserts many keys; faster than one by one. Returns how many were no members.
+    ///
+    /// Equal keys in any order make equal bytes of an empty filter, whatever is excluded later. Changes after them leave their order.
     ///
     /// # Errors
     ///
@@ -346,7 +348,7 @@ impl Chained {
 
 impl<T> Core<T> {
     fn map<U>(self, with: impl FnOnce(T) -> U) -> Core<U> {
-        Core { hasher: self.hasher, key_type: self.key_type, table: with(self.table) }
+        Core { hasher: self.hasher, key_type: self.key_type, salts: self.salts, table: with(self.table) }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::format::{self, Budget, Encoded, Form, Header, Writer};
 use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch, Salt};
 use crate::leaves::{Leaf, Role};
 
-/// The salt of the only step of a file.
+/// The salt of the only step of a file, unless it was built with another.
 pub(super) const SALT: Salt = Salt::new(0);
 
 /// What a filter around one layer, which is its only field, says of it.
@@ -127,6 +127,8 @@ pub(super) use {is_file, of_layer};
 pub(super) struct Core<T> {
     pub(super) hasher: Hasher,
     pub(super) key_type: KeyType,
+    /// What the salt follows from: see [`Header::salts`].
+    pub(super) salts: u64,
     pub(super) table: T,
 }
 
@@ -138,7 +140,8 @@ impl<T> Core<T> {
 
     /// A filter file of one shard and one step.
     pub(super) fn write(&self, out: &mut dyn Write, tag: u8, keys: u64, parts: &[Encoded]) -> Result<(), BuildError> {
-        let header = Header { keys, ..Header::new(Form::Filter, self.hasher.clone(), self.key_type) };
+        let header =
+            Header { salts: self.salts, keys, ..Header::new(Form::Filter, self.hasher.clone(), self.key_type) };
         let mut writer = Writer::new(out, &header, vec![[Role::Positive.encode(), tag]])?;
         writer.shard(parts)?;
         writer.finish()?;
@@ -159,12 +162,12 @@ impl<T> Core<T> {
         let budget = Budget::of(&bytes);
         let contents = open_alone(&bytes, secret, &budget)?;
         budget.draw(memory * bytes.len() as u64)?;
-        let Header { hasher, key_type, keys, shard_bits, .. } = contents.header;
+        let Header { hasher, key_type, salts, keys, shard_bits, .. } = contents.header;
         FormatError::check(shard_bits == 0, || format!("a {name} in several shards cannot be taken up"))?;
         let [Step { role: Role::Positive, leaf, .. }] = &contents.steps[..] else { return Ok(None) };
         let Some(table) = find(leaf) else { return Ok(None) };
         // Without keys a built filter has no table, and a key that is put nowhere is not found again.
         FormatError::check(leaf.payload_len(0) > 0, || format!("a {name} without a table takes no keys"))?;
-        Ok(Some((Core { hasher, key_type, table }, keys)))
+        Ok(Some((Core { hasher, key_type, salts, table }, keys)))
     }
 }

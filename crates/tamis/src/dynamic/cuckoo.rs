@@ -18,6 +18,7 @@ use crate::leaves::{Entry, cuckoo};
 /// Without a secret the table has a random number, and equal keys make other bytes each time: if the places of keys were
 /// known in advance, nine keys could be chosen that fill it. The number is in the snapshot. If others choose keys and can read the
 /// snapshot too, give the filter a secret: see [`Hasher::random_secret`](crate::Hasher::random_secret). The bytes then follow from the secret and from what was done.
+/// Under a [`Chained`](crate::Chained) filter the number follows from the first members, if they are inserted at once.
 ///
 /// ```
 /// use tamis::{Cuckoo, Filter};
@@ -106,7 +107,7 @@ impl Cuckoo {
     fn numbered(options: &Options, key_type: KeyType, number: u32) -> Result<Cuckoo, BuildError> {
         let Options { capacity, fpr, hasher, other_form, .. } = options.clone();
         let geometry = cuckoo::Cuckoo::empty(capacity, fpr, other_form, SALT, number)?;
-        Ok(Cuckoo(Core { hasher, key_type, table: Owned::zeros(geometry)? }))
+        Ok(Cuckoo(Core { hasher, key_type, salts: 0, table: Owned::zeros(geometry)? }))
     }
 }
 

@@ -141,7 +141,7 @@ impl Othello {
     pub fn with_hasher<K: Key + ?Sized>(hasher: Hasher) -> Result<Othello, BuildError> {
         check_foreign(&hasher, K::KEY_TYPE)?;
         let table = Bits::build([], salts(&hasher))?;
-        Ok(Othello(Core { hasher, key_type: K::KEY_TYPE, table }))
+        Ok(Othello(Core { hasher, key_type: K::KEY_TYPE, salts: 0, table }))
     }
 
     /// Returns the bit of a key that was set; of another key, either bit.

@@ -187,6 +187,7 @@ impl Quotient {
         let differ = [
             (self.core.key_type != other.core.key_type, "their key types"),
             (self.core.hasher != other.core.hasher, "their hash"),
+            (self.core.salts != other.core.salts, "their salts"),
             (self.table().geometry.range() != other.table().geometry.range(), "the number of their fingerprints"),
         ];
         if let Some((_, what)) = differ.into_iter().find(|(differs, _)| *differs) {
@@ -204,13 +205,13 @@ impl Quotient {
     fn restored(bytes: Bytes, secret: Option<[u64; 2]>) -> Result<Quotient, FormatError> {
         let find = |leaf: &_| quotient::Quotient::of(leaf)?.parts().first().map(Owned::from);
         let found = Core::read(bytes, secret, "quotient filter", 1 + OwnedQuotient::CHECK, find)?;
-        let Some((Core { hasher, key_type, table }, keys)) = found else {
+        let Some((Core { hasher, key_type, salts, table }, keys)) = found else {
             return Err(FormatError::invalid("not a quotient filter"));
         };
         let table =
             Changing::checked(table.geometry, &table.payload).map_err(|e| FormatError::invalid(e.to_string()))?;
         match table.filter(|table| table.held.keys() == keys) {
-            Some(table) => Ok(Core { hasher, key_type, table }.into()),
+            Some(table) => Ok(Core { hasher, key_type, salts, table }.into()),
             None => Err(FormatError::invalid("the slots of the quotient filter contradict one another")),
         }
     }
@@ -223,7 +224,7 @@ impl Empty for Quotient {
         let Options { capacity, fpr, hasher, .. } = options.clone();
         let none = BuildError::NoSize { structure: "quotient filter", keys: capacity, rate: fpr };
         let size = size(capacity.max(1), fpr).ok_or(none)?;
-        Ok(Core { hasher, key_type, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
+        Ok(Core { hasher, key_type, salts: 0, table: OwnedQuotient::empty(size, SALT)?.into() }.into())
     }
 }
 

@@ -21,21 +21,22 @@ use crate::hash::{Digest, Hasher, Key, KeyType, Mismatch};
 pub(super) struct Halves<S, K> {
     hasher: Hasher,
     key_type: KeyType,
+    salts: u64,
     pub(super) shown: RwLock<S>,
     pub(super) known: Mutex<K>,
 }
 
 impl<S, K> Halves<S, K> {
     pub(super) fn new<T>(core: Core<T>, split: impl FnOnce(T) -> (S, K)) -> Halves<S, K> {
-        let Core { hasher, key_type, table } = core;
+        let Core { hasher, key_type, salts, table } = core;
         let (shown, known) = split(table);
-        Halves { hasher, key_type, shown: RwLock::new(shown), known: Mutex::new(known) }
+        Halves { hasher, key_type, salts, shown: RwLock::new(shown), known: Mutex::new(known) }
     }
 
     pub(super) fn core<T>(self, join: impl FnOnce(S, K) -> T) -> Core<T> {
         let shown = self.shown.into_inner().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Core { hasher: self.hasher, key_type: self.key_type, table: join(shown, known) }
+        Core { hasher: self.hasher, key_type: self.key_type, salts: self.salts, table: join(shown, known) }
     }
 
     pub(super) fn digest<Q: Key>(&self, key: Q) -> Result<Digest, Mismatch> {

@@ -205,8 +205,8 @@ impl<'a> FilterBuilder<'a> {
         self.collect()?.finish_with_report()
     }
 
-    /// Builds the filter into a file, without ever holding it in memory. An existing file is replaced when, and only when, the new
-    /// one is complete.
+    /// Builds the filter into a file, without ever holding it in memory; only one with a [`workload`](Self::workload) is, as it is queried
+    /// before it is written. An existing file is replaced when, and only when, the new one is complete.
     ///
     /// # Errors
     ///
@@ -341,7 +341,8 @@ fn write_plan(
     let (hasher, key_type, keys) = (options.common.hasher.clone(), options.key_type(), shards.stats.keys);
     let may_change = plan.steps.iter().any(Step::may_change);
     let form = if patch.is_some() { Form::Patch } else { Form::Filter };
-    let header = Header { shard_bits, keys, negatives, may_change, ..options.common.header(form, hasher, key_type)? };
+    let header = options.common.header(form, hasher, key_type)?;
+    let header = Header { shard_bits, salts: plan.salts, keys, negatives, may_change, ..header };
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {

@@ -9,8 +9,8 @@ use super::chain::{Chain, open_chain};
 use super::partition::{Group, MAX_GROUPS, Partitions, Table};
 use super::steps::{Step, Steps, branchless};
 use crate::error::FormatError;
-use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, parts, places_in};
-use crate::hash::Salt;
+use crate::format::{Budget, Form, Header, Kept, MAX_SHARD_BITS, Places, Reader, STEPS_BITS, parts, places_in};
+use crate::hash::{MAX_NUMBER, Salt};
 use crate::leaves::{Leaf, Role};
 
 /// The most steps of a list.
@@ -41,9 +41,12 @@ pub(crate) fn open_alone(bytes: &Bytes, secret: Option<[u64; 2]>, budget: &Budge
     open_plain(header, from, places)
 }
 
-fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> Result<Contents, FormatError> {
+fn open_plain(mut header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> Result<Contents, FormatError> {
     let (steps, partitions) = match header.form {
-        Form::Filter => (decode_steps(&mut from, header.shard_bits, 0)?, None),
+        Form::Filter => {
+            header.salts = decode_count(&mut from.clone())?.1;
+            (decode_steps(&mut from, header.shard_bits, 0)?, None)
+        }
         Form::Partitioned => (vec![], Some(decode_partitions(&mut from, &mut places)?)),
         form @ (Form::Map
         | Form::Sequence
@@ -64,6 +67,21 @@ fn open_plain(header: Header, mut from: Reader<'_>, mut places: Places<'_>) -> R
     Ok(contents)
 }
 
+/// The first of the salts of steps that follow from this number.
+pub(crate) fn first_salt(salts: u64) -> u64 {
+    salts * MAX_STEPS
+}
+
+/// Reads how many steps a list has, and the number that their salts follow from.
+fn decode_count(from: &mut Reader<'_>) -> Result<(u64, u64), FormatError> {
+    let word = from.varint()?;
+    let (count, salts) = (word & ((1 << STEPS_BITS) - 1), word >> STEPS_BITS);
+    let out_of_range = |what, found, most| format!("directory: {what} is {found}, expected 0 to {most}");
+    FormatError::check(count <= MAX_STEPS, || out_of_range("number of steps", count, MAX_STEPS))?;
+    FormatError::check(salts <= MAX_NUMBER, || out_of_range("number of the salts", salts, MAX_NUMBER))?;
+    Ok((count, salts))
+}
+
 /// Reads one list of steps, whose salts have numbers from `first` on, and leaves the places of its payloads open.
 pub(crate) fn decode_steps(from: &mut Reader<'_>, bits: u32, first: u64) -> Result<Vec<Step>, FormatError> {
     decode_each_step(from, bits, first, &mut |_| {})
@@ -77,7 +95,7 @@ pub(crate) fn decode_each_step(
     end: &mut dyn FnMut(u64),
 ) -> Result<Vec<Step>, FormatError> {
     let room = from.len();
-    let count = from.within("number of steps", 0..=MAX_STEPS)?;
+    let (count, salts) = decode_count(from)?;
     let shards = 1u64 << bits;
     // Every geometry takes a byte at least.
     if count.max(1) * shards > room {
@@ -93,7 +111,7 @@ pub(crate) fn decode_each_step(
     let mut steps = from.room(count)?;
     end(from.len());
     for (number, &(role, tag)) in kinds.iter().enumerate() {
-        let leaf = Leaf::decode(tag, from, bits, Salt::new(first + number as u64))?;
+        let leaf = Leaf::decode(tag, from, bits, Salt::new(first + first_salt(salts) + number as u64))?;
         steps.push(Step::new(role, leaf));
         end(from.len());
     }

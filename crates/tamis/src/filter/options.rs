@@ -28,7 +28,7 @@ pub enum Progress {
         /// Of how many, where the builder got an iterator that knows.
         total: Option<u64>,
     },
-    /// Shards built and written so far.
+    /// Shards built and written so far. A filter that misses the goal of its workload is built again, from the first shard.
     Built {
         /// How many.
         shards: u64,

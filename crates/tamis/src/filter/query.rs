@@ -467,6 +467,12 @@ impl Filter {
         self.header.keys == 0 && self.patches().iter().all(Patch::is_empty)
     }
 
+    /// The number that the salts of the layers follow from.
+    #[cfg(feature = "build")]
+    pub(crate) fn salts(&self) -> u64 {
+        self.header.salts
+    }
+
     /// Returns the key type.
     pub fn key_type(&self) -> KeyType {
         self.header.key_type

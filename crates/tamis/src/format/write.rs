@@ -4,8 +4,8 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use super::{
-    BLOCK, CLOSING, FRONT, Header, Kept, MAGIC, MAY_CHANGE, VERSION, is_aligned, place, put_varint, section, unit,
-    unit_len,
+    BLOCK, CLOSING, FRONT, Header, Kept, MAGIC, MAY_CHANGE, STEPS_BITS, VERSION, is_aligned, place, put_varint,
+    section, unit, unit_len,
 };
 use crate::error::{Error, FormatError};
 
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
     /// The list of steps so far, as a directory holds it.
     pub(crate) fn list(&self) -> Vec<u8> {
         let mut list = Vec::with_capacity(64);
-        put_varint(&mut list, self.kinds.len() as u64);
+        put_varint(&mut list, self.kinds.len() as u64 | self.header.salts << STEPS_BITS);
         list.extend_from_slice(self.kinds.as_flattened());
         for geometries in &self.geometries {
             list.extend_from_slice(geometries);

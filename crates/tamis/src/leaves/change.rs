@@ -6,7 +6,7 @@ use super::bloom::zeros;
 use super::{Geometry, Part, Query, encoded};
 use crate::error::{BuildError, ChangeError};
 use crate::format::Encoded;
-use crate::hash::Digest;
+use crate::hash::{Digest, Salt};
 
 /// No room for another key; nothing was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,9 @@ pub(crate) trait Change: Query {
     fn gate(&self, _key: Digest) -> Option<u64> {
         None
     }
+
+    /// Puts a number that follows from these keys, which are sorted and will be the first, in place of a random one; `salt` is that of the layer.
+    fn follow(&mut self, _keys: &[Digest], _salt: Salt) {}
 }
 
 /// A leaf that owns its payload.
@@ -121,6 +124,8 @@ pub(crate) trait Layer: Debug + Send + Sync {
     fn closed_gates(&self, key: Digest, out: &mut Vec<u64>);
     /// See [`Change::gate`].
     fn gate(&self, key: Digest) -> Option<u64>;
+    /// See [`Change::follow`].
+    fn follow(&mut self, _keys: &[Digest], _salt: Salt) {}
     /// Whether keys can be added: a layer that was built from all of its keys keeps every other key out for good.
     fn takes_keys(&self) -> bool {
         true
@@ -205,6 +210,10 @@ impl<G: Change> Layer for Owned<G> {
 
     fn gate(&self, key: Digest) -> Option<u64> {
         self.geometry.gate(key)
+    }
+
+    fn follow(&mut self, keys: &[Digest], salt: Salt) {
+        self.geometry.follow(keys, salt);
     }
 
     fn encoded(&self) -> Vec<Encoded> {

@@ -316,6 +316,7 @@ pub(crate) fn flat_bits(keys: u64, bits: u32) -> f64 {
 fn exact(yes: u64, no: u64, options: &TreeOptions) -> Request {
     Request {
         keys: yes,
+        shard_bits: 0,
         negatives: no,
         goal: Goal::Exact,
         kind: Kind::Auto,

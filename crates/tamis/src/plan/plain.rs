@@ -44,6 +44,7 @@ impl Base {
     pub(crate) fn with_rate(self, request: &Request, n: u64, rate: f64) -> Result<Structure, BuildError> {
         match self {
             Base::Bloom => {
+                let n = request.in_small_shard(n);
                 let classic::Params { bits, hashes } = classic::Params::for_rate(n, rate)?;
                 return Ok(classic::PerKey { bits_per_key: per_key(bits, n, Goal::Fpr(rate))?, hashes }.into());
             }
@@ -102,7 +103,8 @@ pub(super) fn split_block(request: &Request) -> Result<Structure, BuildError> {
 }
 
 pub(super) fn classic_bloom(request: &Request) -> Result<Structure, BuildError> {
-    let Request { keys: n, goal, .. } = *request;
+    let Request { keys, goal, .. } = *request;
+    let n = if let Goal::Fpr(_) = goal { request.in_small_shard(keys) } else { keys };
     let params = match goal {
         Goal::BitsPerKey(bits) => classic::Params::for_bits_per_key(n, budget(request, bits, 64)?)?,
         Goal::Fpr(rate) => classic::Params::for_rate(n, rate)?,

@@ -13,6 +13,8 @@ pub(crate) const MAX_EXTRA_CAPACITY: f64 = 1000.0;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Request {
     pub(crate) keys: u64,
+    /// log2 of the number of shards.
+    pub(crate) shard_bits: u32,
     /// About how many known negatives.
     pub(crate) negatives: u64,
     pub(crate) goal: Goal,
@@ -72,6 +74,16 @@ impl Request {
             goal @ (Goal::Fpr(_) | Goal::Exact | Goal::ExcludedFpr(_)) => goal,
         };
         Request { keys, goal, spare: 0.0, ..*self }
+    }
+
+    /// How many of `n` keys are in a shard that has few of them, four standard deviations below the mean: where keys are few, a classic Bloom
+    /// filter of as many bits for each matches more. Of split-block filters those of many keys do, and of other leaves all match alike.
+    pub(super) fn in_small_shard(&self, n: u64) -> u64 {
+        if self.shard_bits == 0 {
+            return n;
+        }
+        let mean = n as f64 / (1u64 << self.shard_bits) as f64;
+        ((mean - 4.0 * mean.sqrt()) as u64).clamp(1, n.max(1))
     }
 
     pub(super) fn check(&self) -> Result<(), BuildError> {

@@ -8,6 +8,7 @@ fn request(keys: u64, negatives: u64) -> Request {
     let (goal, kind, effort) = (Goal::Fpr(0.01), Kind::Auto, Effort::Balanced);
     Request {
         keys,
+        shard_bits: 0,
         negatives,
         goal,
         kind,

@@ -46,7 +46,7 @@ fn every_kind_does_what_was_predicted() {
             let what = format!("{name}, {bits} bits");
             assert!(integers(KEYS, 1).all(|key| filter.contains(key) == Ok(true)), "{what}");
             let workload = report.workload.unwrap();
-            let (predicted, real) = (workload.predicted, workload.measured.unwrap());
+            let (predicted, real) = (workload.predicted, workload.measured);
             assert!(real.bits_per_key <= bits * 1.0001, "{what}: {real:?}");
             assert!(real.bits_per_key <= 1.02 * predicted.bits_per_key + 0.05, "{what}: {real:?} {predicted:?}");
             // A quotient filter may need more slots at its end than it does, and a stack of few keys has many ends.
@@ -145,7 +145,7 @@ fn rates_and_caps_are_kept() {
         };
         let (_, report) = report(build).unwrap();
         let workload = report.workload.unwrap();
-        let real = workload.measured.unwrap();
+        let real = workload.measured;
         assert!(workload.predicted.workload_fpr <= goal && real.workload_fpr <= 1.2 * goal, "{goal} {workload:?}");
         assert!(real.fpr <= 1.02 * cap.unwrap_or(goal), "{cap:?} {workload:?}");
     }
@@ -198,7 +198,7 @@ fn small_budgets_are_spent() {
     for (n, least) in [(20_000, 9.82), (100_000, 9.9)] {
         for kind in [Kind::Stacked(tamis::Base::Bloom), Kind::Stacked(tamis::Base::Cuckoo)] {
             let build = tamis::build(integers(n, 1)).kind(kind).workload(popular(10 * n)).bits_per_key(10.0);
-            let real = report(build).unwrap().1.workload.unwrap().measured.unwrap();
+            let real = report(build).unwrap().1.workload.unwrap().measured;
             assert!((least..=10.0).contains(&real.bits_per_key), "{n} {kind:?}: {real:?}");
         }
     }

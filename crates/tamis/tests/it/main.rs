@@ -7,7 +7,7 @@
 //!   rates     measured against promised rates; budgets        limits    threads, memory, disk, files, cancelling
 //!   ladder    up to ten million keys; only with TAMIS_SLOW  negatives the laws of filters that know their negatives
 //!   partitions keys that carry labels                        patches   answers that change from day to day
-//!   expect    queries to expect, and what happens on them
+//!   expect    queries to expect, and what happens on them   goals     goals are kept by every file, equal inputs make equal bytes
 //!   learned   a model chooses the filter: promises, files, and what it saves
 //!   maps      keys that have values: all of the above, for maps and sequences
 //!   sets      keys that are in many sets: all of the above, for indexes
@@ -54,6 +54,7 @@ mod debug;
 mod deletions;
 mod expect;
 mod first_mistakes;
+mod goals;
 mod golden;
 mod ladder;
 mod laws;

@@ -52,7 +52,7 @@ fn use_filter(filter: Filter) -> Result<(), Error> {
     })?;
     assert_eq!(remote.contains_many(&asked)?, answers);
     let file = tempfile::NamedTempFile::new()?.into_temp_path();
-    tamis::save(filter.as_bytes(), &file)?;
+    filter.save(&file)?;
     assert_eq!(Filter::read(&file)?, filter);
     Ok(())
 }

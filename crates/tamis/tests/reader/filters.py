@@ -9,7 +9,10 @@ from xxh3 import M
 def read_layers(read, bits, first=0):
     """A list of layers; their salts have numbers from `first` on. Payloads come later."""
     kinds = []
-    for _ in range(read.varint(0, 64)):
+    word = read.varint(0, (1 << 39) - 1)
+    count, first = word & 127, first + 64 * (word >> 7)
+    check(count <= 64, f"{count} layers")
+    for _ in range(count):
         role = known(read.u8(), range(3), "role")
         kinds.append((role, known(read.u8(), LEAVES, "leaf")))
     layers = []

@@ -9,7 +9,7 @@ use super::fixed::Fixed;
 use super::{Chained, Table};
 use crate::dynamic::core::{Core, is_file};
 use crate::error::{BuildError, FormatError};
-use crate::filter::open::open;
+use crate::filter::open::{first_salt, open};
 use crate::filter::steps::Step;
 use crate::format::{self, Budget, Form, Header, Kept, Writer};
 use crate::hash::{Digest, Salt};
@@ -24,7 +24,7 @@ is_file!(
 
 impl Chained {
     fn write(&self, out: &mut dyn std::io::Write) -> Result<(), BuildError> {
-        let Core { hasher, key_type, table: Table { shown, known } } = &self.0;
+        let Core { hasher, key_type, salts, table: Table { shown, known } } = &self.0;
         let (mut members, mut passing) = (Vec::with_capacity(known.members as usize), vec![]);
         for key in known.graphs.keys() {
             if shown.cells.get(key) { members.push(key) } else { passing.push(key) }
@@ -39,9 +39,9 @@ impl Chained {
         let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
         let shards = shown.first.encoded();
         let shard_bits = shards.len().max(1).ilog2();
-        let work = Work { salt: Salt::new(1), skip: shard_bits, threads: 1, stop: &|| false };
+        let work = Work { salt: Salt::new(first_salt(*salts) + 1), skip: shard_bits, threads: 1, stop: &|| false };
         let header = Header::new(Form::Filter, hasher.clone(), *key_type);
-        let header = Header { keys: known.members, negatives: known.excluded, shard_bits, ..header };
+        let header = Header { salts: *salts, keys: known.members, negatives: known.excluded, shard_bits, ..header };
         let kinds = vec![[Role::Positive.encode(), shown.first.tag()], [Role::Exact.encode(), exact.tag()]];
         let mut writer = Writer::new(out, &header, kinds)?;
         let [mut ones, mut zeros] = [&members[..], &passing[..]];
@@ -74,7 +74,7 @@ impl Chained {
             _ => None,
         };
         let table = first.ok_or_else(|| wrong("its layers are not a first layer that it can have and an exact bit"))?;
-        let Header { hasher, key_type, .. } = contents.header;
+        let Header { hasher, key_type, salts, .. } = contents.header;
         let (chunks, _) = digests.as_chunks::<16>();
         let all = chunks.iter().map(|&bytes| Digest::from_bits(u128::from_le_bytes(bytes)));
         let mut members: Vec<Digest> = all.collect();
@@ -90,7 +90,8 @@ impl Chained {
         if !table.takes_keys() && !excluded.iter().all(|&key| table.contains(key)) {
             return Err(wrong("its first layer rejects an excluded key for good"));
         }
-        Chained::with(Core { hasher, key_type, table }, members, excluded).map_err(|error| wrong(&error.to_string()))
+        Chained::with(Core { hasher, key_type, salts, table }, members, excluded)
+            .map_err(|error| wrong(&error.to_string()))
     }
 }
 

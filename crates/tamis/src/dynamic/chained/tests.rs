@@ -328,7 +328,7 @@ fn digests_that_contradict_are_rejected() {
 
     let mut filter = all(100, 0.01).remove(2);
     filter.insert_many(0..20u64).unwrap();
-    let Core { hasher, key_type, table } = &filter.0;
+    let Core { hasher, key_type, table, .. } = &filter.0;
     let file = |members: &[Digest], excluded: &[Digest], claimed: u64| {
         let exact = Structure::from(ribbon::Params { width: 256, tight: false, nested: false });
         let work = Work { salt: Salt::new(1), skip: 0, threads: 1, stop: &|| false };

@@ -17,16 +17,22 @@ use super::diff::PatchHead;
 use super::expect::{Workload, WorkloadPlan, goal_with_max_fpr};
 use super::sieve::Sieve;
 use super::{Options, Progress, Report, to_file, to_memory, to_writer, write};
-use crate::arch::arena::{self, Output};
+use crate::arch::arena::Output;
 use crate::error::{BuildError, Error};
 use crate::filter::options::PROGRESS_INTERVAL;
 use crate::filter::query::Filter;
 use crate::filter::steps::ROUND;
-use crate::format::open_file;
 use crate::gather::counter::{Counter, units};
 use crate::gather::{KeyIntake, Keys, OnConflict, Shards, Sketch, Sorted, Suspects, Tagged, Workspace};
+use crate::hash::attempts::{ATTEMPTS, number};
 use crate::hash::{Digest, Key, KeyType};
 use crate::plan::{Comparison, Goal, Plan, compare};
+
+/// A measured rate so much above the goal keeps it: it is the chance of many light queries, and not worth another build.
+const GOAL_TOLERANCE: f64 = 1.02;
+
+/// The largest number that salts follow from where the first ones missed a goal: two bytes more in the file.
+const MAX_SALTS: u64 = (1 << 14) - 1;
 
 /// Takes keys in; sorts and spills them on the way.
 pub struct Collector<'a> {
@@ -597,11 +603,8 @@ impl<'a> Sealed<'a> {
     /// # Errors
     ///
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
-    pub fn finish(mut self) -> Result<Filter, Error> {
-        let planned = self.plan_workload()?;
-        let secret = self.options.common.needed_secret();
-        let (bytes, _) = to_memory(|out| self.write(planned.map(|planned| planned.design.plan), out))?;
-        Ok(Filter::opened(bytes, secret)?)
+    pub fn finish(self) -> Result<Filter, Error> {
+        Ok(self.finish_with_report()?.0)
     }
 
     /// Builds the filter in memory and returns a report of it.
@@ -610,13 +613,10 @@ impl<'a> Sealed<'a> {
     ///
     /// As [`FilterBuilder::finish`](super::FilterBuilder::finish).
     pub fn finish_with_report(mut self) -> Result<(Filter, Report), Error> {
-        let planned = self.plan_workload()?;
-        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let secret = self.options.common.needed_secret();
-        let (bytes, mut report) = to_memory(|out| self.write(plan, out))?;
-        let filter = Filter::opened(bytes, secret)?;
-        report.workload = planned.map(|planned| planned.outcome(filter.len(), Some(&filter), &|| false)).transpose()?;
-        Ok((filter, report))
+        match self.plan_workload()? {
+            Some(planned) => self.build_workload(&planned),
+            None => self.build(None),
+        }
     }
 
     /// Builds the filter into a file: see [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
@@ -625,20 +625,8 @@ impl<'a> Sealed<'a> {
     ///
     /// As [`FilterBuilder::finish_to`](super::FilterBuilder::finish_to).
     pub fn finish_to(mut self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        let path = path.as_ref();
         let planned = self.plan_workload()?;
-        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let common = &self.options.common;
-        let (secret, inside) = (common.needed_secret(), common.writes_secret());
-        let mut report = to_file(path, inside, |out| self.write(plan, out))?;
-        if let Some(planned) = planned {
-            // A pipe does not know its length.
-            let read = || open_file(path, arena::read(path), |bytes| Filter::opened(bytes, secret));
-            let filter = if path.is_file() { Some(read()?) } else { None };
-            report.workload =
-                Some(planned.outcome(report.stats.keys, filter.as_ref(), &|| self.options.common.stop())?);
-        }
-        Ok(report)
+        to_file(path.as_ref(), self.options.common.writes_secret(), |out| self.write_planned(planned, out))
     }
 
     /// Builds the filter and writes it to `out`: see [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
@@ -648,11 +636,44 @@ impl<'a> Sealed<'a> {
     /// As [`FilterBuilder::finish_into`](super::FilterBuilder::finish_into).
     pub fn finish_into(mut self, out: impl Write) -> Result<Report, Error> {
         let planned = self.plan_workload()?;
-        let plan = planned.as_ref().map(|planned| planned.design.plan.clone());
-        let mut report = to_writer(out, |out| self.write(plan, out))?;
-        let outcome = |planned: WorkloadPlan| planned.outcome(report.stats.keys, None, &|| false);
-        report.workload = planned.map(outcome).transpose()?;
+        to_writer(out, |out| self.write_planned(planned, out))
+    }
+
+    /// Where there is a workload the filter is complete, and does what it should, before any of it is written.
+    fn write_planned(&mut self, planned: Option<WorkloadPlan>, out: &mut dyn Output) -> Result<Report, Error> {
+        let Some(planned) = planned else { return self.write(None, out) };
+        let (filter, report) = self.build_workload(&planned)?;
+        out.write_all(filter.as_bytes())?;
         Ok(report)
+    }
+
+    fn build(&mut self, plan: Option<Plan>) -> Result<(Filter, Report), Error> {
+        let secret = self.options.common.needed_secret();
+        let (bytes, report) = to_memory(|out| self.write(plan, out))?;
+        Ok((Filter::opened(bytes, secret)?, report))
+    }
+
+    /// Builds what was planned for a workload, and queries it for all of that: with other salts where its goal is missed.
+    fn build_workload(&mut self, planned: &WorkloadPlan) -> Result<(Filter, Report), Error> {
+        let goal = if let Goal::Fpr(goal) = self.options.goal { goal } else { 1.0 };
+        let mut plan = planned.design.plan.clone();
+        let (mut least, mut set) = (f64::INFINITY, 0);
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                if attempt == 1 {
+                    set = self.shards.set_hash(&|| self.options.common.stop())?;
+                }
+                plan.salts = number(set, attempt) & MAX_SALTS;
+            }
+            let (filter, mut report) = self.build(Some(plan.clone()))?;
+            let outcome = planned.outcome(&filter, &|| self.options.common.stop())?;
+            least = least.min(outcome.measured.workload_fpr);
+            if least <= GOAL_TOLERANCE * goal {
+                report.workload = Some(outcome);
+                return Ok((filter, report));
+            }
+        }
+        Err(BuildError::Workload { rate: least, goal }.into())
     }
 
     pub(super) fn write(&mut self, plan: Option<Plan>, out: &mut dyn Output) -> Result<Report, Error> {
@@ -691,4 +712,29 @@ fn conflicts(keys: &[Digest], excluded: &[Digest]) -> Vec<(u64, u64)> {
     first.sort_unstable();
     first.truncate(8);
     first
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A plan always promises a mean that keeps the goal. What no salt keeps is an error that has the best rate, and no endless loop.
+    #[test]
+    fn a_goal_that_no_salts_keep_is_an_error_that_has_the_best() {
+        let mut keys = Options::default().kind(crate::Kind::Bloom).workload_fpr(0.2).with_workload().start();
+        (0..100u64).for_each(|key| keys.push(key).unwrap());
+        (100..1100u64).for_each(|key| keys.push_query(key, 2.0).unwrap());
+        let mut sealed = keys.seal().unwrap();
+        let planned = sealed.plan_workload().unwrap().unwrap();
+        let (_, report) = sealed.build_workload(&planned).unwrap();
+        let first = report.workload.unwrap().measured.workload_fpr;
+        sealed.options.goal = Goal::Fpr(0.001);
+        match sealed.build_workload(&planned) {
+            Err(Error::Build(BuildError::Workload { rate, goal: 0.001 })) => {
+                assert!((0.01..=first).contains(&rate), "{rate}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

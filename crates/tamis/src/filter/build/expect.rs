@@ -22,6 +22,9 @@ use crate::plan::{Comparison, Expected, Goal, PlannedDesign, compare};
 /// Why the share of unlisted queries may be wrong: the top of a list of popular keys has no rare ones.
 const NO_ESTIMATE: &str = "unlisted_share: cannot be estimated and counts as 0, because no expected key has weight 1; if the workload is only the top of a list, set it";
 
+/// Why a workload without weights is not taken for a log, of which every query was for a new key.
+const ALL_ONCE: &str = "workload: all weights are 1; did you mean exclude? It is taken for a list of keys that are not members, and the share of other queries counts as 0; if it is a sample of queries, set unlisted_share";
+
 /// Report of a workload: what the filter covers, predicted and measured rates.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -44,8 +47,8 @@ pub struct WorkloadReport {
     pub warnings: Vec<String>,
     /// Rates that the planner computed.
     pub predicted: Rates,
-    /// Rates of the built filter, where it could be read.
-    pub measured: Option<Rates>,
+    /// Rates of the built filter.
+    pub measured: Rates,
 }
 
 /// Size and false positive rates of a filter, predicted or measured.
@@ -54,7 +57,8 @@ pub struct WorkloadReport {
 pub struct Rates {
     /// Bits per key, file and all.
     pub bits_per_key: f64,
-    /// The share of negative queries of the workload that match: covered keys are queried, the others follow the formula.
+    /// The share of negative queries of the workload that match. Of a built filter: all keys of the workload are queried, and
+    /// unlisted keys follow the formula.
     pub workload_fpr: f64,
     /// The share of unlisted keys that match.
     pub fpr: f64,
@@ -80,21 +84,9 @@ pub(super) struct WorkloadPlan {
 
 impl WorkloadPlan {
     /// What was planned, next to what the filter does.
-    pub(super) fn outcome(
-        &self,
-        keys: u64,
-        filter: Option<&Filter>,
-        stop: Stop<'_>,
-    ) -> Result<WorkloadReport, BuildError> {
+    pub(super) fn outcome(&self, filter: &Filter, stop: Stop<'_>) -> Result<WorkloadReport, BuildError> {
         let WorkloadPlan { workload, design, .. } = self;
-        let bits = |bits: f64| bits / keys.max(1) as f64;
-        let measure = |filter: &Filter| {
-            Ok::<_, BuildError>(Rates {
-                bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
-                workload_fpr: workload.passing(filter, stop)?,
-                fpr: filter.fpr(),
-            })
-        };
+        let bits = |bits: f64| bits / filter.len().max(1) as f64;
         Ok(WorkloadReport {
             queries: workload.queries,
             keys: workload.keys,
@@ -109,7 +101,11 @@ impl WorkloadPlan {
                 workload_fpr: design.workload_fpr.unwrap_or(design.prediction.fpr),
                 fpr: design.prediction.fpr,
             },
-            measured: filter.map(measure).transpose()?,
+            measured: Rates {
+                bits_per_key: bits(filter.as_bytes().len() as f64 * 8.0),
+                workload_fpr: workload.passing(filter, stop)?,
+                fpr: filter.fpr(),
+            },
         })
     }
 }
@@ -119,9 +115,12 @@ impl Workload {
     pub(super) fn new(counts: Counts, shards: &Shards, options: &Options) -> Result<Option<Workload>, BuildError> {
         let stop = || options.common.stop();
         let queries = counts.queries() as f64 / ONE as f64;
-        let (counts, dropped, _) = counts.without_keys(shards, &stop)?;
+        let (counts, dropped, members_once) = counts.without_keys(shards, &stop)?;
         let weights = counts.weights(&stop)?;
-        let unseen = options.goals.unlisted_share.unwrap_or_else(|| weights.unseen());
+        // Keys that all come once are no sample of queries, of which some would come again.
+        let is_list = members_once && weights.once == weights.keys;
+        let estimate = if is_list { 0.0 } else { weights.unseen() };
+        let unseen = options.goals.unlisted_share.unwrap_or(estimate);
         if !(0.0..=1.0).contains(&unseen) {
             return Err(BuildError::Range { option: "unlisted_share", given: unseen, least: 0.0, most: 1.0 });
         }
@@ -129,8 +128,12 @@ impl Workload {
             return Ok(None);
         }
         let shape = Shape::new(weights.classes, unseen)?;
-        let unknown = options.goals.unlisted_share.is_none() && unseen == 0.0;
-        let warnings = if unknown { vec![NO_ESTIMATE.to_string()] } else { vec![] };
+        let warning = match options.goals.unlisted_share {
+            Some(_) => None,
+            None if is_list => Some(ALL_ONCE),
+            None => (unseen == 0.0).then_some(NO_ESTIMATE),
+        };
+        let warnings = warning.map(String::from).into_iter().collect();
         Ok(Some(Workload { counts, shape, queries, keys: weights.keys, dropped, warnings }))
     }
 

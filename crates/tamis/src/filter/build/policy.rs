@@ -15,7 +15,7 @@ use crate::error::BuildError;
 use crate::filter::open::MAX_STEPS;
 use crate::filter::options::{Common, Progress, set};
 use crate::format::Header;
-use crate::gather::{Limits, OnConflict, Workspace};
+use crate::gather::{Limits, OnConflict, Workspace, shard_bits};
 use crate::hash::{Digest, Hasher, Key, KeyType};
 use crate::plan::recipes::cascade::LAYERS;
 use crate::plan::{Columns, Effort, Goal, Kind, Layout, MAX_EXTRA_CAPACITY, Request, plan};
@@ -329,7 +329,22 @@ impl<'a> Options<'a> {
         // Others than these were rejected.
         let layers = self.papers.layers.map_or(LAYERS, |layers| layers.min(MAX_STEPS as u32) as u8);
         let hash_bytes = Header::hash_bytes(&self.common.hasher);
-        Request { keys, negatives, goal, kind, effort, layout, delta, layers, first, columns, spare, hash_bytes }
+        let shard_bits = shard_bits(keys, self.common.shard_keys);
+        Request {
+            keys,
+            shard_bits,
+            negatives,
+            goal,
+            kind,
+            effort,
+            layout,
+            delta,
+            layers,
+            first,
+            columns,
+            spare,
+            hash_bytes,
+        }
     }
 }
 
@@ -390,6 +405,9 @@ setters! {
     /// Lets at most a share `p` of the negative queries of the [`workload`](Self::workload) match; [`fpr`](Self::fpr) is then the
     /// ceiling for unlisted keys, and 1 lifts it. The default of both is the other one.
     ///
+    /// The built filter is queried for the whole workload. Where frequent queries match by chance, so that the goal is missed by more than
+    /// 2 %, it is built again with other salts; after 64 of them it is an error that has the best rate.
+    ///
     /// With [`bits_per_key`](Self::bits_per_key) as the goal, the ceiling is by default 1.42 times (half a bit) the rate of a plain
     /// filter of the same kind and size. A workload may show too few unlisted keys, or none.
     ///
@@ -406,7 +424,8 @@ setters! {
     workload_fpr(p: f64) => goals.workload_fpr = Some(p);
 
     /// Sets the share of negative queries that are outside the [`workload`](Self::workload). By default it is estimated as the share
-    /// of queries that occur once in the workload ([Stacked] section 5.1).
+    /// of queries that occur once in the workload ([Stacked] section 5.1). Where every key has weight 1 it is a list and no sample: the
+    /// share counts as 0, and [`Report::workload`](crate::Report::workload) has a warning.
     ///
     /// [Stacked]: https://doi.org/10.14778/3436905.3436919
     unlisted_share(share: f64) => goals.unlisted_share = Some(share);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Common, Progress};
 use crate::error::{BuildError, Error};
+use crate::filter::open::first_salt;
 use crate::filter::query::Filter;
 use crate::format::{Encoded, Reader, Writer};
 use crate::gather::{Part, Shards};
@@ -80,7 +81,14 @@ pub(super) fn build_shard(
     let part = keys.len() as f64 / shards.stats.keys.max(1) as f64;
     let allowed = plan.allowed * shards.stats.negatives as f64 * mean * part;
     let sides = Sides::new(&keys, &negatives).left(shards.take_negatives()).allowing(allowed);
-    build_steps(plan, sides, first, 0, left, Work { salt: Salt::new(0), skip: shards.bits, threads, stop })
+    build_steps(
+        plan,
+        sides,
+        first,
+        first_salt(plan.salts),
+        left,
+        Work { salt: Salt::new(0), skip: shards.bits, threads, stop },
+    )
 }
 
 /// One part per step of a plan, whose salts have numbers from `salt` on; `first` is the first of them, if it is there already, and `left`

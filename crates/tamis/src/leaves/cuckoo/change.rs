@@ -17,7 +17,7 @@ use super::bucket::{Buckets, Word, width, word_bytes};
 use super::{BATCH, Cuckoo, Place, with_buckets};
 use crate::arch::{Isa, Kernel, Level, dispatch, prefetch};
 use crate::error::BuildError;
-use crate::hash::attempts::{ATTEMPTS, SetHash, numbers};
+use crate::hash::attempts::{ATTEMPTS, SetHash, number, numbers};
 use crate::hash::{Digest, Salt};
 use crate::leaves::bloom::zeros;
 use crate::leaves::change::{Change, Full};
@@ -167,6 +167,14 @@ impl Change for Cuckoo {
 
     fn gate(&self, key: Digest) -> Option<u64> {
         Some(self.name(key))
+    }
+
+    fn follow(&mut self, keys: &[Digest], salt: Salt) {
+        // With a secret there is no number.
+        if self.keys == 0 && self.number > 0 {
+            self.number = number(SetHash::of(keys), 1);
+            self.salt = salt.child(self.number);
+        }
     }
 }
 

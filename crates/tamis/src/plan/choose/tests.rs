@@ -5,6 +5,7 @@ use crate::plan::{Comparison, Effort, Layout, compare};
 fn request(keys: u64, negatives: u64, goal: Goal) -> Request {
     Request {
         keys,
+        shard_bits: 0,
         negatives,
         goal,
         kind: Kind::Auto,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
 use serde_json::{Value, json};
-use tamis::sets::Editor;
+use tamis::sets::{Editor, SetsBuilder};
 use tamis::{QueryError, Sets};
 
 use super::output::Output;
@@ -78,11 +78,19 @@ struct MemberArgs {
     /// Column of sets, with --pairs
     #[arg(long, value_name = "NAME", requires_all = ["pairs", "column"])]
     set_column: Option<String>,
+    /// Number sets in the order in which they come, and not by name
+    #[arg(long)]
+    keep_order: bool,
     #[command(flatten)]
     text: TextArgs,
 }
 
 impl MemberArgs {
+    /// How sets are numbered.
+    fn numbered<I>(&self, build: SetsBuilder<'static, I>) -> SetsBuilder<'static, I> {
+        if self.keep_order { build } else { build.by_name() }
+    }
+
     /// The files and how to read them; `kmer` if they are sequences.
     fn find(&self, kmer: Option<u32>, counts: bool) -> Result<(Inputs, ReadOptions)> {
         let unfit = self.pairs.then_some("--pairs").or(self.set_column.as_ref().map(|_| "--set-column"));

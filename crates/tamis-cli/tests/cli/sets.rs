@@ -145,10 +145,10 @@ fn pairs_of_every_sort() {
         report.starts_with("sets        3\nkeys        3, 1 blank line skipped\npairs       5, 1 duplicate dropped\n"),
         "{report}"
     );
-    let all = "ann\tred,blue,green\nbob\tred\neve\tblue\n";
+    let all = "ann\tblue,green,red\nbob\tred\neve\tblue\n";
     assert_eq!(dir.feed("sets query i.tamis", "ann\nbob\neve\n").text(0), all);
     assert_eq!(dir.feed("sets query i.tamis --ids", "ann\n").text(0), "ann\t0,1,2\n");
-    assert_eq!(dir.feed("sets query i.tamis -0", "ann\0bob\0").text(0), "ann\tred,blue,green\0bob\tred\0");
+    assert_eq!(dir.feed("sets query i.tamis -0", "ann\0bob\0").text(0), "ann\tblue,green,red\0bob\tred\0");
     // From standard input, from tables, with clean-up: the same bytes.
     let same = |line: &str, input: &str| {
         dir.feed(&format!("sets build {line} -o j.tamis"), input).text(0);
@@ -189,22 +189,55 @@ fn all_keys_together() {
     let dir = TestDir::new();
     dir.feed("sets build --pairs -o i.tamis", "ann\tred,blue\nbob\tred\neve\tblue,green\n").text(0);
     for (options, input, code, expected) in [
-        ("--union", "ann\nbob\n", 0, "red\nblue\n"),
+        ("--union", "ann\nbob\n", 0, "blue\nred\n"),
         ("--intersection", "ann\nbob\n", 0, "red\n"),
         ("--intersection", "ann\nbob\neve\n", 1, ""),
         ("--union", "", 1, ""),
         ("--intersection", "", 1, ""),
-        ("--tally", "ann\nbob\neve\nann\n", 0, "red\t3\nblue\t3\ngreen\t1\n"),
-        ("--tally --ids", "eve\n", 0, "1\t1\n2\t1\n"),
+        ("--tally", "ann\nbob\neve\nann\n", 0, "blue\t3\ngreen\t1\nred\t3\n"),
+        ("--tally --ids", "eve\n", 0, "0\t1\n1\t1\n"),
     ] {
         assert_eq!(dir.feed(&format!("sets query i.tamis {options}"), input).text(code), expected, "{options}");
     }
-    let red = json!({ "set": "red", "id": 0, "matches": 2 });
+    let red = json!({ "set": "red", "id": 2, "matches": 2 });
     let union = dir.feed("sets query i.tamis --union --json", "ann\nbob\n").json(0);
-    let list = [red.clone(), json!({ "set": "blue", "id": 1, "matches": 1 })];
+    let list = [json!({ "set": "blue", "id": 0, "matches": 1 }), red.clone()];
     assert_eq!(union, json!({ "keys": 2, "matches": 2, "set_list": list }));
     let all = dir.feed("sets query i.tamis --intersection --json", "ann\nbob\n").json(0);
     assert_eq!(all, json!({ "keys": 2, "matches": 2, "set_list": [red] }));
+}
+
+/// Equal pairs make equal bytes, in whatever order they come; the order can be kept.
+#[test]
+fn sets_are_numbered_by_name() {
+    let dir = TestDir::new();
+    let lines: Vec<String> = (0..500).map(|i| format!("key{}\tset{}\n", i % 300, i * 7 % 12)).collect();
+    dir.put("pairs", lines.concat());
+    dir.put("turned", lines.iter().rev().map(String::as_str).collect::<String>());
+    let ids = |file: &str| -> Vec<String> {
+        let names = dir.run(&format!("inspect {file} --json --names")).json(0)["names"].clone();
+        names.as_array().unwrap().iter().map(|entry| entry["set"].as_str().unwrap().to_string()).collect()
+    };
+    for kind in ["frozen", "bloom", "cuckoo"] {
+        let build = |list: &str, options: &str| {
+            dir.run(&format!("sets build --pairs {list} -o i.tamis --kind {kind} {options}")).text(0);
+            dir.run("sets verify i.tamis --pairs pairs").text(0);
+            (dir.read("i.tamis"), ids("i.tamis"))
+        };
+        let (first, names) = build("pairs", "");
+        assert!(names.is_sorted() && names.len() == 12, "{names:?}");
+        assert!(build("turned", "").0 == first && build("turned", "--memory 4M").0 == first, "{kind}");
+        let [(pairs, forward), (turned, backward)] = ["pairs", "turned"].map(|list| build(list, "--keep-order"));
+        assert!(
+            pairs != turned && forward[..3] == ["set0", "set7", "set2"] && backward[0] == "set1",
+            "{forward:?} {backward:?}"
+        );
+    }
+    // New sets come after those that are there, by name.
+    dir.put("zoo", "key1\n");
+    dir.put("aunt", "key2\n");
+    dir.run("sets add i.tamis zoo aunt -o after.tamis").text(0);
+    assert_eq!(ids("after.tamis")[12..], ["aunt", "zoo"]);
 }
 
 #[test]
@@ -233,9 +266,9 @@ fn reports_in_json() {
     assert_eq!((&inspected["seed"], &inspected["hash"]), (&json!(7), &json!("xxh3-128")));
     assert_eq!((&inspected["names"], &inspected["segments"][0]["pairs"]), (&json!(null), &json!(3)));
     let names = dir.run("inspect i.tamis --json --names").json(0);
-    assert_eq!(names["names"][1], json!({ "id": 1, "set": "blue", "keys": 1 }));
+    assert_eq!(names["names"][1], json!({ "id": 1, "set": "red", "keys": 2 }));
     let found = dir.feed("sets query i.tamis --json", "ann\n").json(0);
-    assert_eq!(found, json!({ "key": "ann", "set_list": [{ "set": "red", "id": 0 }, { "set": "blue", "id": 1 }] }));
+    assert_eq!(found, json!({ "key": "ann", "set_list": [{ "set": "blue", "id": 0 }, { "set": "red", "id": 1 }] }));
     let verified = dir.run("sets verify i.tamis --pairs pairs --json").json(0);
     let clean = json!({ "checksum": true, "checked": 4, "false_negatives": 0, "missing_sets": [], "examples": [] });
     assert_eq!(verified, clean);
@@ -281,7 +314,7 @@ fn one_set_no_keys_and_a_key_in_every_set() {
         assert_eq!(dir.feed("sets query e.tamis --integers", "17\n").text(0), "17\tnumbers\n");
     }
     // Thousands of tiny sets, and a key that is in all of them.
-    let sets: Vec<String> = (0..5000).map(|i| format!("s{i}")).collect();
+    let sets: Vec<String> = (0..5000).map(|i| format!("s{i:04}")).collect();
     let mut pairs = format!("all\t{}\n", sets.join(","));
     for (i, set) in sets.iter().enumerate() {
         pairs += &format!("k{i}\t{set}\nk{}\t{set}\n", i / 2);
@@ -305,10 +338,10 @@ fn counts_of_pairs() {
     let report = dir.run("sets build --pairs pairs --counts -o i.tamis").text(0);
     assert!(report.contains("\npairs       3, "), "{report}");
     let found = dir.feed("sets query i.tamis --counts", "ann\nbob\n").text(0);
-    assert_eq!(found, "ann\tred:5,blue:1\nbob\tred:255\n");
+    assert_eq!(found, "ann\tblue:1,red:5\nbob\tred:255\n");
     let found = dir.feed("sets query i.tamis --counts --json", "ann\n").json(0);
-    let red = json!({ "set": "red", "id": 0, "count": 5 });
-    assert_eq!(found["set_list"], json!([red, { "set": "blue", "id": 1, "count": 1 }]));
+    let red = json!({ "set": "red", "id": 1, "count": 5 });
+    assert_eq!(found["set_list"], json!([{ "set": "blue", "id": 0, "count": 1 }, red]));
     dir.run("sets verify i.tamis --pairs pairs --counts").text(0);
     // An index without counts has none to print.
     dir.put("uncounted", "ann\tred\n");
@@ -690,7 +723,7 @@ fn help_names_every_option_and_fits_a_terminal() {
     for (command, options) in [
         (
             "build",
-            "--output --pairs --column --set-column --kmer --kind --false-sets --member-false-sets --bits-per-pair --shape --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
+            "--output --pairs --column --set-column --keep-order --kmer --kind --false-sets --member-false-sets --bits-per-pair --shape --counts --capacity --no-existence --seed --secret --memory --disk --tmp --threads --trim --lowercase --integers --json",
         ),
         ("query", "--matches --ids --counts --threshold --union --intersection --tally --json --column --integers"),
         ("add", "--output --pairs --column --set-column --memory --threads --json"),

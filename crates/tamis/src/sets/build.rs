@@ -92,6 +92,7 @@ struct Settings<'a> {
     counts: bool,
     capacity: u64,
     kmer: Option<u32>,
+    by_name: bool,
     names: Vec<SetEntry>,
     model: Option<Model>,
 }
@@ -163,6 +164,17 @@ impl<'a, I> SetsBuilder<'a, I> {
 
         /// Builds a sketch for this many pairs in all: goals hold until it has as many. A number below that of the pairs changes nothing.
         capacity(pairs: u64) => options.capacity = pairs;
+
+        /// Numbers the sets by name, in the order of their bytes, and not in the order in which they come: equal pairs in any order make
+        /// equal bytes. Ids that [`Collector::set`] returned are then those of the collector alone. Sets of an index that a builder is
+        /// [like](SetsBuilder::like) keep their numbers.
+        ///
+        /// ```
+        /// let index = tamis::sets([("ann", "red"), ("ann", "blue")]).by_name().finish()?;
+        /// assert_eq!(index.id("blue"), Some(0));
+        /// # Ok::<(), tamis::Error>(())
+        /// ```
+        by_name() => options.by_name = true;
 
         /// Notes in the file that keys are k-mers of this length, from 1 to 31, packed in a `u64`: see [`Sets::kmer`].
         kmer(length: u32) => options.kmer = Some(length);
@@ -266,6 +278,8 @@ pub struct Collector<'a> {
     workspace: Arc<Workspace>,
     pairs: KeyIntake,
     names: Vec<SetEntry>,
+    /// How many of them are those of another index.
+    joined: usize,
     by_name: HashMap<Box<str>, u32>,
 }
 
@@ -282,7 +296,7 @@ impl<'a> Collector<'a> {
         let pairs = options.intake(&workspace);
         let names = std::mem::take(&mut options.names);
         let by_name = by_name(&names);
-        Collector { options, total: None, key_type, workspace, pairs, names, by_name }
+        Collector { options, total: None, key_type, workspace, pairs, joined: names.len(), names, by_name }
     }
 
     /// Returns the id of the set with this name, a new one unless there is such a set. A set may stay without keys.
@@ -328,6 +342,27 @@ impl<'a> Collector<'a> {
         common.report_progress(self.pairs.count(), Progress::Read { keys: self.pairs.count(), total: self.total })
     }
 
+    /// Numbers new sets by name, where that is wanted: no more of them come.
+    pub(super) fn number_by_name(&mut self) -> Result<(), BuildError> {
+        let (old, new) = self.names.split_at_mut(self.joined);
+        if !self.options.by_name || new.is_sorted_by(|a, b| a.name <= b.name) {
+            return Ok(());
+        }
+        let mut order: Vec<usize> = (0..new.len()).collect();
+        order.sort_unstable_by(|&a, &b| new[a].name.cmp(&new[b].name));
+        let mut numbers: Vec<u32> = (0..(old.len() + new.len()) as u32).collect();
+        order.iter().enumerate().for_each(|(number, &set)| numbers[old.len() + set] = (old.len() + number) as u32);
+        new.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        self.by_name = by_name(&self.names);
+        let pairs = std::mem::replace(&mut self.pairs, self.options.intake(&self.workspace));
+        let renumbered = |pair: Digest| {
+            let (key, set) = key::parts(pair);
+            key::pair(key, numbers.get(set as usize).copied().unwrap_or(set))
+        };
+        self.pairs = pairs.mapped(renumbered, &|| self.options.common.stop())?;
+        Ok(())
+    }
+
     /// Hands every distinct pair to `take`, in the order of the keys; those that it does not take stay. Returns how many pairs repeated another.
     pub(super) fn offer(&mut self, mut take: impl FnMut(Digest, u32) -> Result<bool, Error>) -> Result<u64, Error> {
         let Collector { options, workspace, pairs: left, .. } = self;
@@ -369,7 +404,8 @@ impl<'a> Collector<'a> {
     }
 
     /// The index of the pairs.
-    pub(super) fn into_index(self) -> Result<(Index, Report), Error> {
+    pub(super) fn into_index(mut self) -> Result<(Index, Report), Error> {
+        self.number_by_name()?;
         let Collector { options, key_type, mut names, pairs, .. } = self;
         options.check()?;
         let common = &options.common;

@@ -242,6 +242,7 @@ impl Editor {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn add(&mut self, mut pairs: Collector<'_>) -> Result<Added, Error> {
+        pairs.number_by_name()?;
         let (names, common) = pairs.common();
         if let Some(difference) = unlike(&self.index, common) {
             return Err(BuildError::CannotAdd { difference }.into());

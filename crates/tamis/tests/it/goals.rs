@@ -17,6 +17,7 @@ const PROMISES: &[(&str, fn())] = &[
     ("fpr is at most that, in small shards too", small_shards),
     ("other salts are part of the file: it can be changed, merged and built upon", salts_are_kept),
     ("equal members, inserted at once, make equal bytes in filters that change", equal_first_members),
+    ("sets by name make equal bytes for pairs in any order", sets_by_name),
 ];
 
 #[test]
@@ -173,6 +174,44 @@ fn equal_first_members() {
     assert!(snapshot(quotient(), 0) == snapshot(quotient(), 77));
     for hasher in [Hasher::seeded(0), Hasher::seeded(5), Hasher::secret([1, 2])] {
         assert!(snapshot(cuckoo(hasher.clone()), 0) == snapshot(cuckoo(hasher), 77));
+    }
+}
+
+fn sets_by_name() {
+    use tamis::sets::{Editor, Kind, stream};
+    let mut pairs: Vec<(u64, String)> = (0..3000).map(|i| (mix(i % 1000), format!("set {}", mix(i) % 40))).collect();
+    for kind in [Kind::Frozen, Kind::Bloom, Kind::Cuckoo] {
+        let build = |pairs: &[(u64, String)]| tamis::sets(pairs.to_vec()).kind(kind).by_name().finish().unwrap();
+        let first = build(&pairs);
+        assert!(first.names().is_sorted_by(|a, b| a.1 < b.1), "{kind:?}");
+        let limits = tamis::Options::default().limits(tamis::Limits::default().memory(0)).threads(1);
+        for turn in [1, 1234] {
+            pairs.rotate_left(turn);
+            assert!(build(&pairs).as_bytes() == first.as_bytes(), "{kind:?}");
+            let small = limits.clone().sets(pairs.to_vec()).kind(kind).by_name().finish().unwrap();
+            assert!(small.as_bytes() == first.as_bytes(), "{kind:?}: in little memory");
+        }
+        for (key, name) in &pairs {
+            assert!(first.find(*key).unwrap().iter().any(|&id| first.name(id) == Some(name)), "{kind:?} {key}");
+        }
+        // Sets that were there keep their numbers, and new ones come after them, by name.
+        let add = |names: &[&str]| {
+            let mut more = stream().like(&first).by_name().start();
+            for (key, name) in (5000u64..).zip(names) {
+                let set = more.set(name).unwrap();
+                more.push(key, set).unwrap();
+                more.push(key + 100, set).unwrap();
+            }
+            let mut editor = Editor::new(&first).unwrap();
+            editor.add(more).unwrap();
+            tamis::Sets::open(editor.snapshot().unwrap()).unwrap()
+        };
+        let after = add(&["zoo", "aunt", "set 7"]);
+        assert_eq!([after.id("set 7"), after.id("aunt"), after.id("zoo")], [first.id("set 7"), Some(40), Some(41)]);
+        assert_eq!(
+            (after.find(5001u64).unwrap().contains(&40), after.find(5000u64).unwrap().contains(&41)),
+            (true, true)
+        );
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     args.limits.check()?;
     let output = changed(&args.index, args.output.as_ref(), inputs.sources())?;
     let interrupt = Interrupt::install()?;
-    let build = sets::stream().options(args.limits.common(&interrupt)).like(&index);
+    let build = args.members.numbered(sets::stream().options(args.limits.common(&interrupt))).like(&index);
     let mut editor = Editor::new(&index).with_context(|| args.index.display().to_string())?;
     let mut intake = Intake::new(build.start());
     for name in inputs.names() {

@@ -112,7 +112,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 }
 
 fn options(args: &Args, secret: Option<&SecretFile>, interrupt: &Interrupt) -> Result<sets::SetsBuilder<'static, ()>> {
-    let build = sets::stream().options(args.shared.common(secret, interrupt)?).kind(args.kind).capacity(args.capacity);
+    let build = args.members.numbered(sets::stream().options(args.shared.common(secret, interrupt)?));
+    let build = build.kind(args.kind).capacity(args.capacity);
     let build = args.false_sets.into_iter().fold(build.counts(args.counts), |build, sets| build.false_sets(sets));
     let build = args.member_false_sets.into_iter().fold(build, |build, sets| build.member_false_sets(sets));
     let build = args.bits_per_pair.into_iter().fold(build, |build, bits| build.bits_per_pair(bits));

@@ -30,6 +30,7 @@ const HEADINGS: &[(&str, &[&str], &[&str])] = &[
             "integers",
             "null_separated",
             "allow_empty",
+            "keep_order",
             "excluded",
             "alphabet",
             "values",
@@ -120,7 +121,7 @@ mod tests {
         while let Some(command) = commands.pop() {
             for arg in command.get_opts() {
                 let known = HEADINGS.iter().any(|(heading, ..)| arg.get_help_heading() == Some(heading));
-                assert!(known, "{}: {arg}", command.get_name());
+                assert!(known, "{}: {}", command.get_name(), arg.get_id());
                 found.push(arg.get_id().to_string());
             }
             commands.extend(command.get_subcommands().cloned());

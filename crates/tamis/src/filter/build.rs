@@ -10,8 +10,9 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use crate::arch::arena::Output;
+use crate::arch::arena::{Arena, Output};
 use crate::debug::brief_debug;
 use crate::error::{BuildError, Error};
 use crate::filter::query::Filter;
@@ -36,13 +37,12 @@ pub(crate) use crate::filter::options::Common;
 pub use crate::filter::options::Progress;
 pub use collect::{Collector, Sealed};
 pub use diff::Diff;
-use diff::PatchHead;
 pub use expect::{Rates, WorkloadReport};
 pub use partition::Partitioned;
 #[cfg(feature = "internals")]
 pub use policy::with_shard_keys;
 pub use policy::{Options, Papers};
-use sieve::Sieve;
+use sieve::{ROUNDS, Sieve, fits, more_like, planned};
 #[cfg(feature = "maps")]
 pub(crate) use {collect::same_key_type, shard::build_steps};
 
@@ -300,39 +300,59 @@ pub struct Report {
 fn write(
     shards: &mut Shards,
     sieve: &mut Sieve,
-    planned: Option<Plan>,
+    mut ready: Option<Plan>,
     options: &Options<'_>,
     out: &mut dyn Output,
 ) -> Result<Report, Error> {
     options.check_excluded(shards.stats.keys, shards.known())?;
-    // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
-    let (request, plan) = match planned {
-        Some(plan) => (options.request(shards.stats.keys, shards.approx_negatives), plan),
-        None => sieve.plan(shards, options)?,
-    };
-    out.expect(plan.bytes(&request));
-    // Where some of them may match, nothing is promised about any.
-    let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && plan.promises(request.keys);
-    let excluded = if promised { shards.excluded() } else { 0 };
-    shards.hand_over();
-    let patch = options.patch.as_deref();
-    let bytes = write_plan(shards, &plan, sieve.first(&plan), excluded, options, patch, out)?;
-    // The last shards do not check the flag, and a cancelled build leaves no file.
-    options.common.check_cancel()?;
-    Ok(Report { stats: shards.stats, bytes, workload: None })
+    let (mut like, mut rounds) = (shards.approx_negatives, 0..ROUNDS);
+    loop {
+        // As the sieve counted them: a plan for fewer could have a narrower first stage, which lets more through.
+        let (request, plan, watched) = match ready.take() {
+            Some(plan) => (options.request(shards.stats.keys, shards.approx_negatives), plan, None),
+            None if sieve.is_active() => sieve.plan(shards, options).map(|(request, plan)| (request, plan, None))?,
+            None => planned(shards.stats.keys, like, options)?,
+        };
+        // Where some of them may match, nothing is promised about any.
+        let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && plan.promises(request.keys);
+        let excluded = if promised { shards.excluded() } else { 0 };
+        let bytes = match watched.filter(|first| fits(first, &request, options) && rounds.next().is_some()) {
+            // All negatives are there, and stay: if they were chosen to pass the first step, the filter is built again.
+            Some(first) => {
+                let (mut file, left) = (Arena::new(plan.bytes(&request)), AtomicU64::new(0));
+                let bytes = write_plan(shards, &plan, None, Some(&left), excluded, options, &mut file)?;
+                if let Some(more) = more_like(left.into_inner() as usize, like, &first) {
+                    like = more;
+                    continue;
+                }
+                out.expect(bytes);
+                out.write_all(&file.finish())?;
+                bytes
+            }
+            None => {
+                out.expect(plan.bytes(&request));
+                shards.hand_over();
+                write_plan(shards, &plan, sieve.first(&plan), None, excluded, options, out)?
+            }
+        };
+        // The last shards do not check the flag, and a cancelled build leaves no file.
+        options.common.check_cancel()?;
+        return Ok(Report { stats: shards.stats, bytes, workload: None });
+    }
 }
 
-/// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already, and `patch` what a patch begins
-/// with.
+/// Builds and writes what was planned; `first` has the leaf of the first step, if that is there already, and `left` counts the negatives
+/// that pass it.
 fn write_plan(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
+    left: Option<&AtomicU64>,
     negatives: u64,
     options: &Options<'_>,
-    patch: Option<&PatchHead>,
     out: &mut dyn Output,
 ) -> Result<u64, Error> {
+    let patch = options.patch.as_deref();
     if shards.bits > MAX_SHARD_BITS {
         return Err(BuildError::TooManyKeys { keys: shards.stats.keys, place: "file" }.into());
     }
@@ -346,7 +366,7 @@ fn write_plan(
     let kinds = plan.steps.iter().map(Step::kind).collect();
     let mut writer = Writer::new(out, &header, kinds)?.with_metadata(&options.common.metadata);
     if !plan.steps.is_empty() {
-        shard::build_shards(shards, plan, first, &options.common, &mut writer)?;
+        shard::build_shards(shards, plan, first, left, &options.common, &mut writer)?;
     }
     let Some(patch) = patch else { return Ok(writer.finish()?) };
     writer.payload(&patch.labels)?;

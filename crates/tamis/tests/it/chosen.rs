@@ -11,7 +11,7 @@
 
 use tamis::internals::Salt;
 use tamis::internals::{Counter, ONE, Workspace};
-use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Limits, Quotient};
+use tamis::{Bloom, Cuckoo, Digest, Hasher, Key, Kind, Layout, Limits, OnConflict, Quotient};
 
 use super::unlisted::Dice;
 use super::{excludes, mix};
@@ -352,6 +352,55 @@ fn excluded_keys_that_pass_the_first_stage_are_planned_for() {
     let usual: Vec<u64> = (0..30_000).map(|i| mix(1 << 52 | i)).collect();
     let (chosen, ordinary) = (bytes(&few), bytes(&usual));
     assert!(chosen < 2.0 * ordinary, "{chosen} bytes, ordinary {ordinary}");
+}
+
+/// A filter of these keys, in one partition if that is wanted; and whether it matches another key.
+fn excluding(
+    options: &tamis::Options,
+    partition: bool,
+    keys: &[u64],
+    others: &[u64],
+) -> (usize, impl Fn(u64) -> bool + use<>) {
+    let filter = match partition {
+        false => options.clone().build(keys).exclude(others).finish().unwrap(),
+        true => {
+            let mut build = options.clone().partitioned();
+            keys.iter().for_each(|key| build.push("a", key).unwrap());
+            others.iter().for_each(|key| build.exclude("a", key).unwrap());
+            build.finish().unwrap()
+        }
+    };
+    let bytes = filter.as_bytes().len();
+    let matches = move |key| if partition { filter.contains_in("a", key) } else { filter.contains(key) };
+    (bytes, move |key| matches(key).unwrap())
+}
+
+/// Excluded keys chosen by somebody who knows members, seed and kind: all of them match a filter of these members and of as many other
+/// excluded keys, so they pass its first layer.
+#[test]
+fn excluded_keys_chosen_against_known_members_cost_at_most_thrice_the_bytes() {
+    let kinds = Kind::ALL.iter().filter(|(_, kind)| *kind == Kind::Auto || excludes(*kind));
+    let kinds = kinds.map(|&(name, kind)| (name, kind, Layout::Compact, false));
+    let more = [("local", Kind::Auto, Layout::Local, false), ("partition", Kind::Auto, Layout::Compact, true)];
+    for (name, kind, layout, partition) in kinds.chain(more) {
+        for (n, m) in [(100, 4000), (2000, 60_000), (20_000, 40_000)] {
+            for (goal, options) in [("exact", tamis::stream().exact()), ("fpr 1 %", tamis::stream().fpr(0.01))] {
+                let options = options.kind(kind).layout(layout).threads(1);
+                let keys: Vec<u64> = (0..n).map(|i| mix(1 << 50 | i)).collect();
+                let ordinary: Vec<u64> = (0..m).map(|i| mix(1 << 52 | i)).collect();
+                let (usual, matches) = excluding(&options, partition, &keys, &ordinary);
+                let chosen: Vec<u64> = (0..).map(mix).filter(|&key| matches(key)).take(m as usize).collect();
+                for policy in [OnConflict::Error, OnConflict::Drop] {
+                    let (bytes, matches) = excluding(&options.clone().on_conflict(policy), partition, &keys, &chosen);
+                    assert!(keys.iter().all(|&key| matches(key)) && !chosen.iter().any(|&key| matches(key)), "{name}");
+                    let times = bytes as f64 / usual as f64;
+                    let what = format!("{name}, {goal}, {n} members, {m} excluded keys, {policy:?}: {times:.2} times");
+                    println!("{what} {usual} bytes");
+                    assert!(times <= 3.0, "{what} {usual} bytes");
+                }
+            }
+        }
+    }
 }
 
 /// However they come: in any order, repeated, before or after the keys, on disk or in memory, on any number of threads.

@@ -135,7 +135,8 @@ fn partitions() -> Result<(), Error> {
 }
 
 fn maps() -> Result<(), Error> {
-    let values: [(&str, fn(u64) -> u64); 3] =
+    type Value = fn(u64) -> u64;
+    let values: [(&str, Value); 3] =
         [("few", |i| u64::from(mix(i).trailing_zeros())), ("many", |i| mix(i) % 5000), ("all", mix)];
     for kind in [tamis::maps::Kind::Compressed, tamis::maps::Kind::Ribbon, tamis::maps::Kind::Fuse] {
         for (name, value) in values {
@@ -339,7 +340,8 @@ fn values() -> Result<(), Error> {
 
 #[test]
 fn a_small_stack_is_enough() {
-    let all: [(&str, fn() -> Result<(), Error>); 14] = [
+    type Step = fn() -> Result<(), Error>;
+    let all: [(&str, Step); 14] = [
         ("filters", filters),
         ("ways to build", ways_to_build),
         ("workloads", workloads),

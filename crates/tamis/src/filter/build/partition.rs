@@ -36,7 +36,7 @@ use crate::gather::{Intake, Labelled, Limits, OnConflict, Shards, Sorted, Tally,
 use crate::hash::attempts::ATTEMPTS;
 use crate::hash::{Digest, Hasher, Key};
 use crate::parallel::in_order;
-use crate::plan::{Goal, Plan, Step, plan};
+use crate::plan::{Goal, Plan, Step};
 
 /// Takes in keys that carry labels: issuers, countries, tables.
 ///
@@ -345,12 +345,14 @@ impl<'a> Gather<'a> {
 
     fn plan(&self, sealed: Vec<Sealed>) -> Result<Vec<Part>, Error> {
         let part = |(sealed, count): (Sealed, &Count)| {
-            let (shards, sieve) = sealed.into_parts()?;
+            let (shards, mut sieve) = sealed.into_parts()?;
             if shards.bits > MAX_SHARD_BITS {
                 return Err(BuildError::TooManyKeys { keys: count.keys, place: "group of partitions" }.into());
             }
-            let request = self.group_options(count).request(count.keys, count.negatives);
-            let plan = plan(&request).map_err(|error| self.explain(error))?;
+            let (request, plan) = sieve.plan(&shards, &self.group_options(count)).map_err(|error| match error {
+                Error::Build(error) => self.explain(error).into(),
+                Error::Format { .. } | Error::Query(_) | Error::Change(_) | Error::Io { .. } => error,
+            })?;
             let bytes = plan.bytes(&request);
             Ok(Part { shards, sieve, plan, bytes })
         };

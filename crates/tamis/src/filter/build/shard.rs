@@ -19,17 +19,18 @@ use crate::parallel::{Stop, check, in_order};
 use crate::plan::recipes::steered::WeightScale;
 use crate::plan::{Plan, Step};
 
-/// Builds all shards on several threads and writes them in order.
+/// Builds all shards on several threads and writes them in order; `left` counts the negatives that pass the first step.
 pub(super) fn build_shards(
     shards: &Shards,
     plan: &Plan,
     first: Option<&Filter>,
+    left: Option<&AtomicU64>,
     common: &Common<'_>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Error> {
     // Fewer shards than threads: what can be done on several threads inside a shard is.
     let inside = (common.threads / shards.count().max(1)).max(1);
-    let build = |shard: usize| build_shard(shards, plan, first, shard, inside, None, &|| common.stop());
+    let build = |shard: usize| build_shard(shards, plan, first, shard, inside, left, &|| common.stop());
     write_shards(0..shards.count(), build, common, writer)
 }
 
@@ -196,7 +197,8 @@ mod tests {
             let header = Header { shard_bits: 6, keys: 2000, ..header };
             let mut file = vec![];
             let mut writer = Writer::new(&mut file, &header, vec![]).unwrap();
-            let built = catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, &common, &mut writer)));
+            let built =
+                catch_unwind(AssertUnwindSafe(|| build_shards(&shards, &plan, None, None, &common, &mut writer)));
             send.send(built.is_err()).unwrap();
         });
         assert_eq!(heard.recv_timeout(std::time::Duration::from_secs(60)), Ok(true));

@@ -46,10 +46,19 @@ pub(super) fn planned(
 ) -> Result<(Request, Plan, Option<Structure>), BuildError> {
     let request = options.request(keys, negatives);
     let planned = plan(&request)?;
-    let few = request.negatives < request.keys.max(LOOK) || request.keys == 0;
-    let first = planned.steps.first().filter(|step| step.role == Role::Positive && step.structure.nested().is_some());
-    let watched = first.filter(|_| !few && !without(options)).map(|step| step.structure);
+    // Fewer negatives than keys cost little, whatever they pass.
+    let few = request.negatives < request.keys || request.keys == 0;
+    let fixed = matches!(options.goal, Goal::BitsPerKey(_)) || options.expecting;
+    // A steered column is built from both sides: nobody knows beforehand what passes it.
+    let first = planned.steps.first().filter(|step| step.role == Role::Positive);
+    let first = first.map(|step| step.structure).filter(|first| !matches!(first, Structure::Steered(_)));
+    let watched = first.filter(|_| !few && !fixed);
     Ok((request, planned, watched))
+}
+
+/// Whether memory may be spent on a first stage, or on a whole filter, only to see what passes it.
+pub(super) fn fits(first: &Structure, request: &Request, options: &Options) -> bool {
+    first.bits(request.keys, 0) / 8.0 < options.common.limits.memory as f64 / 4.0
 }
 
 /// Where more negatives pass this first stage than chance lets through of `like`: as how many ordinary ones they are.
@@ -118,16 +127,15 @@ impl Sieve {
         structure: Structure,
         options: &Options,
     ) -> Result<bool, Error> {
-        let fits = structure.bits(request.keys, 0) / 8.0 < options.common.limits.memory as f64 / 4.0;
-        if !fits || self.filter.as_ref().is_some_and(|built| built.0 == structure) {
+        if !fits(&structure, request, options) || self.filter.as_ref().is_some_and(|built| built.0 == structure) {
             return Ok(false);
         }
         let plan = Plan::new(vec![Step { role: Role::Positive, structure }]);
         let metadata = Arc::default();
         let common = Common { progress: None, secret_beside: false, metadata, ..options.common.clone() };
-        let quiet = Options { common, ..options.clone() };
+        let quiet = Options { common, patch: None, ..options.clone() };
         let mut arena = Arena::new(plan.bytes(request));
-        write_plan(shards, &plan, None, 0, &quiet, None, &mut arena)?;
+        write_plan(shards, &plan, None, None, 0, &quiet, &mut arena)?;
         self.filter = Some(Box::new((structure, Filter::open_unverified(arena.finish())?)));
         Ok(true)
     }
@@ -136,10 +144,11 @@ impl Sieve {
     /// one. Then it is for as many ordinary ones as would leave as many behind it, with a wider one, and so on.
     pub(super) fn plan(&mut self, shards: &Shards, options: &Options) -> Result<(Request, Plan), Error> {
         let mut like = shards.approx_negatives;
-        for _ in 0..ROUNDS {
+        let mut rounds = 0..ROUNDS;
+        loop {
             let (request, planned, watched) = planned(shards.stats.keys, like, options)?;
             // The very leaf that the plan begins with, which need not be built again then.
-            let Some(first) = watched else { return Ok((request, planned)) };
+            let Some(first) = watched.filter(|_| rounds.next().is_some()) else { return Ok((request, planned)) };
             self.widen(shards, &request, first, options)?;
             let Some((structure, _)) = self.filter.as_deref() else { return Ok((request, planned)) };
             let mut left = 0;
@@ -148,15 +157,12 @@ impl Sieve {
                 left += passing.iter().filter(|passes| **passes).count();
             })?;
             // Those that a conflict made keys pass, and count for nothing.
-            let left = left.saturating_sub(shards.stats.conflicts as usize);
+            let left = left.saturating_sub((shards.approx_negatives - shards.known()) as usize);
             match more_like(left, like, structure) {
                 Some(more) => like = more,
                 None => return Ok((request, planned)),
             }
         }
-        // Whatever passes all of them, more bits would not reject.
-        let (request, planned, _) = planned(shards.stats.keys, shards.approx_negatives, options)?;
-        Ok((request, planned))
     }
 
     /// Which of `negatives` may pass stage one; leaves `passing` alone where there is no sieve.

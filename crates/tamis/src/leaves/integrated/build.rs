@@ -20,6 +20,7 @@ use crate::hash::{Digest, Salt};
 use crate::leaves::design::Listed;
 use crate::leaves::fuse::{self, Fuse};
 use crate::leaves::{Design, Geometry, Part, ShardedLeaf, Sides, Values, Work};
+use crate::math::chance::too_many;
 use crate::math::portable::exp2;
 
 impl Params {
@@ -97,14 +98,21 @@ pub(crate) fn build(
     built
 }
 
+/// Attempts at which more negatives than chance brings may not match stage one.
+const PATIENCE: u32 = 4;
+
 /// Keys queried at once while F is gathered.
 const ROUND: usize = 1024;
 
-/// The negatives that match stage one, sorted.
-fn survivors(negatives: &dyn Listed, mut ask: impl FnMut(&[Digest], &mut [bool])) -> Result<Vec<Digest>, BuildError> {
-    let mut found = vec![];
+/// The negatives that match stage one, sorted, and how many negatives there are.
+fn survivors(
+    negatives: &dyn Listed,
+    mut ask: impl FnMut(&[Digest], &mut [bool]),
+) -> Result<(Vec<Digest>, u64), BuildError> {
+    let (mut found, mut count) = (vec![], 0);
     let mut matched = [false; ROUND];
     negatives.each(&mut |part, _| {
+        count += part.len() as u64;
         for asked in part.chunks(ROUND) {
             let matched = &mut matched[..asked.len()];
             ask(asked, matched);
@@ -113,7 +121,7 @@ fn survivors(negatives: &dyn Listed, mut ask: impl FnMut(&[Digest], &mut [bool])
         Ok(())
     })?;
     found.sort_unstable();
-    Ok(found)
+    Ok((found, count))
 }
 
 /// Both sides of stage two, each with its hash.
@@ -291,8 +299,13 @@ fn both_stages(
         }
         let stage = Part { geometry: StageOne { fuse: fuse.clone(), low }, payload: Bytes::new(), start };
         let stage = ShardedLeaf::single(stage);
-        let survivors =
+        let (survivors, listed) =
             survivors(negatives, |asked, matched| fuse.ask_single_in::<StageOne>(&stage, out, asked, matched))?;
+        // Chosen to match stage one: the next number follows from them too. Only negatives that are keys match every time.
+        if attempt < PATIENCE && too_many(survivors.len(), listed as f64 * exp2(-f64::from(first))) {
+            set.set(set_hash(keys, negatives)?);
+            continue;
+        }
         let elements = Elements { keys, survivors: &survivors, hash: |key| fuse.hash(key) };
         let rule = rule(first, params.parts, room as usize, elements.all().map(|(_, h, key)| (h, key)));
         let solved = (0..columns).all(|column| {
@@ -300,7 +313,7 @@ fn both_stages(
             fuse::solve_rows::<true>(&fuse, rows, 1 << (first + column), &mut space, start, out)
         });
         if !solved {
-            if attempt == 0 && survivors.iter().any(|key| keys.binary_search(key).is_ok()) {
+            if attempt <= PATIENCE && survivors.iter().any(|key| keys.binary_search(key).is_ok()) {
                 return Err(unsolvable(1));
             }
             if params.parts == IntegratedVariant::One {

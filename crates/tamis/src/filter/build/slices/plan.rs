@@ -269,7 +269,6 @@ impl Plan {
         let known = self.estimate.saturating_sub(kept);
         options.check_excluded(stats.keys, known)?;
         let (request, layers, watched) = planned(stats.keys, self.like, options)?;
-        // Whatever passes all attempts, more bits would not reject.
         let watched = watched.filter(|_| self.attempt < ROUNDS);
         let promised = !matches!(request.goal, Goal::ExcludedFpr(_)) && layers.promises(request.keys);
         let shard_bits = if layers.steps.is_empty() { 0 } else { shard_bits(stats.keys, options.common.shard_keys) };
@@ -527,9 +526,7 @@ impl Plan {
     pub(super) fn again(&self, left: u64) -> Result<Option<Plan>, Error> {
         let Some(watched) = &self.design()?.watched else { return Ok(None) };
         let Some(like) = more_like(left as usize, self.like, watched) else { return Ok(None) };
-        let attempt = self.attempt + 1;
-        let like = if attempt == ROUNDS { self.estimate } else { like };
-        Ok(Some(Plan { like, attempt, ..self.clone() }.designed()?))
+        Ok(Some(Plan { like, attempt: self.attempt + 1, ..self.clone() }.designed()?))
     }
 
     /// Returns the next plan, if the excluded keys were chosen so that more of them pass the first layer than chance lets through; all

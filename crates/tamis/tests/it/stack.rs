@@ -20,6 +20,12 @@ use super::{excludes, integers, learned, mix};
 
 const STACK: usize = 128 << 10;
 
+/// A name, and what is done under it.
+type Job = (&'static str, fn() -> Result<(), Error>);
+
+/// A name, and the value of a key.
+type Law = (&'static str, fn(u64) -> u64);
+
 /// Sorts take another way from 16,384 keys on.
 const KEYS: u64 = 20_000;
 
@@ -135,8 +141,7 @@ fn partitions() -> Result<(), Error> {
 }
 
 fn maps() -> Result<(), Error> {
-    let values: [(&str, fn(u64) -> u64); 3] =
-        [("few", |i| u64::from(mix(i).trailing_zeros())), ("many", |i| mix(i) % 5000), ("all", mix)];
+    let values: [Law; 3] = [("few", |i| u64::from(mix(i).trailing_zeros())), ("many", |i| mix(i) % 5000), ("all", mix)];
     for kind in [tamis::maps::Kind::Compressed, tamis::maps::Kind::Ribbon, tamis::maps::Kind::Fuse] {
         for (name, value) in values {
             println!("{kind:?}, {name}");
@@ -339,7 +344,7 @@ fn values() -> Result<(), Error> {
 
 #[test]
 fn a_small_stack_is_enough() {
-    let all: [(&str, fn() -> Result<(), Error>); 14] = [
+    let all: [Job; 14] = [
         ("filters", filters),
         ("ways to build", ways_to_build),
         ("workloads", workloads),

@@ -349,10 +349,9 @@ impl<'a> Gather<'a> {
             if shards.bits > MAX_SHARD_BITS {
                 return Err(BuildError::TooManyKeys { keys: count.keys, place: "group of partitions" }.into());
             }
-            let (request, plan) = sieve.plan(&shards, &self.group_options(count)).map_err(|error| match error {
-                Error::Build(error) => self.explain(error).into(),
-                error => error,
-            })?;
+            let planned = sieve.plan(&shards, &self.group_options(count));
+            let explain = |error| if let Error::Build(error) = error { self.explain(error).into() } else { error };
+            let (request, plan) = planned.map_err(explain)?;
             let bytes = plan.bytes(&request);
             Ok(Part { shards, sieve, plan, bytes })
         };

@@ -10,7 +10,7 @@ use tamis::{BuildError, FormatError};
 
 use crate::cmd::grouped;
 use crate::input::{self, Place};
-use crate::{interrupt, json, progress, screen, usage};
+use crate::{interrupt, json, screen, usage};
 
 /// What is at fault, and with it the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,11 +164,11 @@ pub(crate) fn write(kind: Kind, message: &str, conflicts: &[Conflict]) {
     }
 }
 
-/// Writes what may be wrong, and does not stop a command: once, and not if it is to be quiet.
+/// Writes what may be wrong, and does not stop a command: once. A quiet command says it too, as errors: nobody sees its report.
 pub(crate) fn warn(message: &str) {
     static SAID: Mutex<Vec<String>> = Mutex::new(vec![]);
     let Ok(mut said) = SAID.lock() else { return };
-    if progress::is_silenced() || said.iter().any(|other| other == message) {
+    if said.iter().any(|other| other == message) {
         return;
     }
     said.push(message.to_string());

@@ -11,17 +11,12 @@ use tamis::Progress;
 /// A bar on standard error that disappears when it is dropped.
 pub(crate) struct Bar(ProgressBar);
 
-/// Neither bars nor warnings are shown.
+/// No bars are shown.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Shows no bars and no warnings from here on.
+/// Shows no bars from here on.
 pub(crate) fn silence() {
     QUIET.store(true, Ordering::Relaxed);
-}
-
-/// Whether nothing but errors is to be shown.
-pub(crate) fn is_silenced() -> bool {
-    QUIET.load(Ordering::Relaxed)
 }
 
 impl Bar {
@@ -56,7 +51,7 @@ impl Bar {
     }
 
     fn new(what: &'static str, total: Option<u64>, template: &str) -> Bar {
-        let quiet = is_silenced() || !io::stderr().is_terminal();
+        let quiet = QUIET.load(Ordering::Relaxed) || !io::stderr().is_terminal();
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(total, target).with_message(what);
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -64,6 +64,7 @@ pub(crate) fn in_options(sentence: &str) -> String {
     let subject = words(subject, &option);
     let rest = words(rest, &|word| match word {
         "fpr" | "kind" => option(word),
+        "exclude?" => option("exclude").map(|option| option + "?"),
         word if word.contains('_') => option(word),
         word if word.len() > 3 => word.parse().ok().map(grouped),
         _ => None,

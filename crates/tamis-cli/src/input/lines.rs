@@ -39,6 +39,9 @@ pub(super) fn read(reader: Box<dyn Read + '_>, sink: &mut Sink<'_>) -> Result<Co
             return Ok(ControlFlow::Break(()));
         }
     }
+    if null_separated && lines.is_unseparated() {
+        failure::warn(&sink.error("no NUL byte and several lines, which -0 reads as one key").to_string());
+    }
     if let Some(found) = census.found() {
         failure::warn(&sink.error(found).to_string());
     }
@@ -169,6 +172,13 @@ impl<'a> Lines<'a> {
             }
             self.fill().map_err(|e| (self.number + 1, e))?;
         }
+    }
+
+    /// Whether all that was read is one line without a separator, and has other ends of lines in it.
+    fn is_unseparated(&self) -> bool {
+        let all = &self.buffer[..self.end];
+        self.number == 1
+            && all.split_last().is_some_and(|(&last, most)| last != self.separator && most.contains(&b'\n'))
     }
 
     /// Reads more behind the unfinished line, which moves to the front.

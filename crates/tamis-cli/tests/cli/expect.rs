@@ -45,7 +45,7 @@ fn a_list_without_weights_says_so() {
     dir.put("list", (0..2000).map(|i| format!("query{i}\n")).collect::<String>());
     let line = "build keys --workload list --bits-per-key 12 -o f";
     let text = dir.run(line).text(0);
-    let warning = "warning     --workload: all weights are 1; did you mean exclude? It is taken for a list of keys";
+    let warning = "warning     --workload: all weights are 1; did you mean --exclude? It is taken for a list of keys";
     assert!(text.contains(warning) && text.contains("set --unlisted-share") && text.contains("unlisted 0 %"), "{text}");
     assert_eq!(dir.run("query f list -c").text(1), "0\n");
     assert!(!dir.run(&format!("{line} --unlisted-share .5")).text(0).contains("warning"));

@@ -405,8 +405,11 @@ fn lists_of_other_programs_are_a_warning() {
         let expected =
             if warning.is_empty() { String::new() } else { format!("tamis: warning: deny.txt: {warning}\n") };
         assert_eq!((run.code, run.err), (Some(0), expected.clone()));
-        for line in ["build deny.txt -q -o out", "build deny.txt --format text -o out", "query -q out deny.txt"] {
-            dir.run(line).text(0);
+        dir.run("build deny.txt --format text -o out").text(0);
+        // A quiet command has no report, but nobody wants to miss this.
+        for line in ["build deny.txt -q -o out", "query -q out deny.txt"] {
+            let run = dir.run(line);
+            assert_eq!((run.code, run.out, run.err), (Some(0), vec![], expected.clone()));
         }
         // Once for a list that is read twice, and for every list.
         let run = dir.run("build deny.txt --exclude deny.txt -o out");
@@ -463,4 +466,17 @@ fn a_damaged_parquet_file_is_one_line() {
     dir.put("a.parquet", b"PAR1xxxxPAR1");
     let expected = "a.parquet: its table of contents would have 2,021,161,080 bytes, and all of it has 12; expected a whole Parquet file";
     assert_eq!(dir.run("build a.parquet -o out").complaint(), expected);
+}
+
+/// Records that end with NUL, and a list of lines that was meant to have some.
+#[test]
+fn lines_that_are_read_as_one_record_are_a_warning() {
+    let dir = TestDir::new();
+    for (list, is_one) in
+        [("one\ntwo\n", true), ("one\ntwo", true), ("one\n", false), ("one\ntwo\0", false), ("one\0two\nthree", false)]
+    {
+        let run = dir.feed("build - -0 -q -o out", list);
+        let warning = "tamis: warning: standard input: no NUL byte and several lines, which -0 reads as one key\n";
+        assert_eq!((run.code, run.err.as_str()), (Some(0), if is_one { warning } else { "" }), "{list:?}");
+    }
 }

@@ -862,3 +862,17 @@ fn an_index_is_not_merged_with_itself() {
         dir.run("sets verify ac.tamis a.txt c=a.txt").text(0);
     }
 }
+
+/// A list that has nothing to do with the index would leave an empty one.
+#[test]
+fn an_index_is_not_frozen_to_nothing() {
+    let dir = TestDir::new();
+    dir.put("keys", "ann\nbob\n");
+    dir.put("others", "zoe\n");
+    dir.run("sets build keys -o i.tamis").text(0);
+    let before = dir.read("i.tamis");
+    let said = dir.error("sets freeze i.tamis others -o i.tamis");
+    assert!(said.starts_with("i.tamis: holds none of the 1 keys that are listed; expected the keys"), "{said}");
+    assert!(dir.read("i.tamis") == before);
+    dir.run("sets freeze i.tamis others --allow-empty -o f.tamis").text(0);
+}

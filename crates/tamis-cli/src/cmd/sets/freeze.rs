@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tamis::sets::{self, Collector, Kind};
 use tamis::{BuildError, Key, Sets};
@@ -90,6 +90,13 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     input::check_not_empty(&sources, &options, freezer.keys)?;
     interrupt.build()?;
     let Freezer { pairs, keys, rejected, .. } = freezer;
+    if options.not_empty && keys > 0 && rejected == keys {
+        bail!(
+            "{}: holds none of the {} keys that are listed; expected the keys it was built from; use --allow-empty if that is meant",
+            args.index.display(),
+            grouped(keys)
+        );
+    }
     let (report, _) = write(&output, pairs, how.secret)?;
     let text = || {
         let mut out = format!("queries     {}, {} rejected and left out\n", grouped(keys), grouped(rejected));

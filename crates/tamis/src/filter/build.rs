@@ -205,8 +205,9 @@ impl<'a> FilterBuilder<'a> {
         self.collect()?.finish_with_report()
     }
 
-    /// Builds the filter into a file, without ever holding it in memory; only one with a [`workload`](Self::workload) is, as it is queried
-    /// before it is written. An existing file is replaced when, and only when, the new one is complete.
+    /// Builds the filter into a file, shard by shard. It is held in memory as a whole only where it is checked before it is written: with
+    /// a [`workload`](Self::workload), and with excluded keys that were all kept, if the first layer is smaller than a quarter of the memory
+    /// limit. An existing file is replaced when, and only when, the new one is complete.
     ///
     /// # Errors
     ///
